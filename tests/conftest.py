@@ -1,0 +1,26 @@
+"""Makes the checkout importable as ``ansible_collections.baremetal.fabric``, however pytest was started."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+LINK = ROOT / ".cache" / "collections" / "ansible_collections" / "baremetal" / "fabric"
+
+
+def link_collection() -> None:
+    """Point the collection tree of this checkout at the checkout itself."""
+    if LINK.is_symlink() and LINK.resolve() == ROOT:
+        return
+    LINK.parent.mkdir(parents=True, exist_ok=True)
+    # Renamed into place, because make runs several pytest processes at once.
+    fresh = LINK.with_name(f"{LINK.name}.{os.getpid()}")
+    fresh.symlink_to(Path(os.path.relpath(ROOT, LINK.parent)), target_is_directory=True)
+    fresh.replace(LINK)
+    # The import system remembers that the directory was missing when pytest started.
+    importlib.invalidate_caches()
+
+
+link_collection()
