@@ -1,0 +1,140 @@
+# Copyright (c) 2026, the baremetal.fabric developers
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# This module util is PRIVATE to the collection: it can change at any time.
+"""The four moves that every module makes: observe, plan, apply, prove."""
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import dataclass
+
+from .plan import Plan, Step
+
+S = t.TypeVar("S")
+
+
+class Refusal(Exception):
+    """The request cannot be carried out safely; nothing was touched. One sentence for the person on call."""
+
+
+class StillRunning(Exception):
+    """Work that a step waits for did not end within the time allowed; it goes on by itself."""
+
+
+class NotConverged(Exception):
+    """Every step was applied without an error, and yet the host is not in the wanted state."""
+
+
+@dataclass(frozen=True)
+class Pending:
+    """Long work that goes on by itself, and that a later run continues from.
+
+    ``percent`` is 0 to 100 and ``seconds_left`` an estimate; None where the kernel does not tell.
+    """
+
+    what: str
+    percent: float | None = None
+    seconds_left: float | None = None
+
+    def as_dict(self) -> dict[str, t.Any]:
+        """Return the work as modules return it."""
+        return {"what": self.what, "percent": self.percent, "seconds_left": self.seconds_left}
+
+
+class Resource(t.Generic[S]):
+    """What a domain gives to the engine. S is its frozen state."""
+
+    def observe(self) -> S:
+        """Read the host. Changes nothing."""
+        raise NotImplementedError
+
+    def plan(self, state: S) -> Plan:
+        """Return the steps from ``state`` to the wanted state. Pure. Raises :class:`Refusal`."""
+        raise NotImplementedError
+
+    def simulate(self, state: S, step: Step) -> S:
+        """Return the state that ``step`` leads to. Pure."""
+        raise NotImplementedError
+
+    def apply(self, step: Step) -> None:
+        """Carry out one step. A step that waits raises :class:`StillRunning` when its time is up."""
+        raise NotImplementedError
+
+    def pending(self, state: S) -> tuple[Pending, ...]:
+        """Return the long work under way in ``state``; a resource without any returns ()."""
+        raise NotImplementedError
+
+    def picture(self, state: S) -> str:
+        """Draw ``state`` as a person would, for the diff."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Outcome(t.Generic[S]):
+    """What a run found and did. ``after`` is simulated in check mode, observed otherwise."""
+
+    before: S
+    after: S
+    plan: Plan
+    changed: bool
+    pending: tuple[Pending, ...]
+    diff: dict[str, str]
+
+
+def _simulated(resource: Resource[S], state: S, plan: Plan) -> S:
+    for step in plan:
+        state = resource.simulate(state, step)
+    return state
+
+
+def _with_final_newline(text: str) -> str:
+    return text if not text or text.endswith("\n") else text + "\n"
+
+
+def converge(resource: Resource[S], check_mode: bool = False, wait: bool = True) -> Outcome[S]:
+    """Bring the host to the wanted state and prove that it got there.
+
+    With ``wait`` false the run ends at the first step that waits for unfinished work; that work and what is
+    left of the plan are reported as pending. Raises :class:`Refusal` before anything is touched,
+    :class:`StillRunning` when a wait is too long, :class:`NotConverged` when the proof fails, and whatever
+    ``apply`` raises.
+    """
+    before = resource.observe()
+    plan = resource.plan(before)
+    if check_mode or not plan:
+        after = _simulated(resource, before, plan)
+        return _outcome(resource, before, after, plan, plan, resource.pending(before))
+
+    done: list[Step] = []
+    for step in plan:
+        if step.waits and not wait and resource.pending(resource.observe()):
+            break
+        resource.apply(step)
+        done.append(step)
+
+    after = resource.observe()
+    left = resource.plan(after)
+    pending = resource.pending(after)
+    if len(done) == len(plan):
+        if left and not (pending and not wait):
+            titles = "; ".join(step.title for step in left)
+            raise NotConverged(
+                f"All {len(plan)} steps ran without an error, but the host is not in the wanted state. "
+                f"Still to do: {titles}. Something else may be changing the same resource; look at it, then run again."
+            )
+    else:
+        pending += tuple(Pending(what="Next run: " + step.title) for step in left if not step.waits)
+    return _outcome(resource, before, after, plan, done, pending)
+
+
+def _outcome(
+    resource: Resource[S], before: S, after: S, plan: Plan, done: t.Sequence[Step], pending: tuple[Pending, ...]
+) -> Outcome[S]:
+    changed = any(not step.waits for step in done)
+    diff = {
+        "before": _with_final_newline(resource.picture(before)),
+        "after": _with_final_newline(resource.picture(after)),
+    }
+    return Outcome(before=before, after=after, plan=plan, changed=changed, pending=pending, diff=diff)
