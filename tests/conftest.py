@@ -6,6 +6,11 @@ import importlib
 import os
 from pathlib import Path
 
+import pytest
+from hypothesis.configuration import set_hypothesis_home_dir
+
+from tests.proof_table import ProofTable
+
 ROOT = Path(__file__).resolve().parent.parent
 LINK = ROOT / ".cache" / "collections" / "ansible_collections" / "baremetal" / "fabric"
 
@@ -23,4 +28,9 @@ def link_collection() -> None:
     importlib.invalidate_caches()
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(ProofTable(), "proof-table")
+
+
 link_collection()
+set_hypothesis_home_dir(ROOT / ".cache" / "hypothesis")

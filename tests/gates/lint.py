@@ -104,10 +104,11 @@ def _galaxy(copy: Path, env: dict[str, str]) -> list[Part]:
 def _shell_scripts(copy: Path) -> list[str]:
     """Return the files that a shell runs, by their first line: scripts here carry no suffix."""
     found = []
-    for path in sorted(copy.rglob("*")):
+    for name in sorted(snapshot.tracked_files(copy)):
+        path = copy / name
         if path.is_file() and not path.is_symlink():
             with path.open("rb") as file:
                 first = file.readline(80)
             if re.match(rb"#!\s*\S*(/|env )(ba|da)?sh\b", first):
-                found.append(str(path.relative_to(copy)))
+                found.append(str(name))
     return found

@@ -38,7 +38,7 @@ def refresh(checkout: Path, tree: Path) -> Path:
     copy = tree / COLLECTION
     wanted = tracked_files(checkout)
     # Without a repository of its own, the copy is an ignored part of this one, and the tools find no files in it.
-    subprocess.run(["git", "init", "--quiet", str(copy)], check=True)
+    subprocess.run(["git", "init", "--quiet", "--template=", str(copy)], check=True)
     for present in _files_below(copy):
         if present not in wanted:
             (copy / present).unlink()
