@@ -21,6 +21,11 @@ def with_array(pool: Pool, name: str, change: t.Callable[[Array], Array]) -> Poo
     return replace(pool, arrays=tuple(change(array) if array.name == name else array for array in pool.arrays))
 
 
+def noun(action: str) -> str:
+    """Return what people call an md sync_action."""
+    return {"recover": "recovery"}.get(action, action)
+
+
 def _disk_of(pool: Pool, partition: str) -> str:
     for disk in pool.disks:
         if any(part.node == partition for part in disk.partitions):
@@ -160,7 +165,7 @@ class AwaitArray(PoolStep):
 
     @property
     def title(self) -> str:
-        return f"Wait for the {self.action} of array {self.array}"
+        return f"Wait for the {noun(self.action)} of array {self.array}"
 
     @property
     def waits(self) -> bool:

@@ -201,6 +201,11 @@ class Array:
         return max(0, self.devices - len(synced))
 
     @property
+    def whole(self) -> bool:
+        """Whether every slot has a member in sync."""
+        return self.active and self.missing == 0
+
+    @property
     def settled(self) -> bool:
         """Whether md has nothing under way in the array."""
         return self.active and self.activity is None and not self.hidden_reshape and not self.suspended
@@ -292,6 +297,8 @@ class Pool:
     name: str
     disks: tuple[Disk, ...] = ()
     absent: tuple[str, ...] = ()  #: declared paths that lead to no device
+    #: Every path that the user named, in `disks` or `replace`, and the node of the disk that it leads to.
+    resolved: tuple[tuple[str, str], ...] = ()
     arrays: tuple[Array, ...] = ()  #: in the order of their index
     group: Group | None = None
     volumes: tuple[Volume, ...] = ()
@@ -308,6 +315,10 @@ class Pool:
     def disk(self, node: str) -> Disk | None:
         """Return the disk with this node."""
         return next((disk for disk in self.disks if disk.node == node), None)
+
+    def node_of(self, path: str) -> str:
+        """Return the node that a declared path leads to, or ""."""
+        return dict(self.resolved).get(path, "")
 
     def array(self, name: str) -> Array | None:
         """Return the array with this name."""
