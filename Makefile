@@ -54,7 +54,7 @@ unit: bootstrap ## Run the unit tests; ARGS go to pytest
 	@$(PYTEST) tests/unit $(ARGS)
 
 .PHONY: integration
-integration: bootstrap ## Run the tests on real kernels and daemons, one acceptance line of a kind
+integration: bootstrap ## Run the tests on real kernels and daemons, and the representative acceptance lines
 	@$(PYTEST) tests/integration -m "representative or not (slow or proof)" $(ARGS)
 
 .PHONY: molecule
@@ -74,5 +74,5 @@ docs: bootstrap ## Build the documentation as HTML
 	@$(RUN) tests.gates docs
 
 .PHONY: clean
-clean: ## Remove .venv, caches, images and logs; stop lab hosts first
-	rm -rf -- $(VENV) $(FABRIC_CACHE) .cache tests/output docs/build .ansible .hypothesis
+clean: ## Remove .venv, caches, images and logs (but not a cache that FABRIC_CACHE put elsewhere)
+	rm -rf --one-file-system -- .venv .cache tests/output .ansible .hypothesis

@@ -1,4 +1,4 @@
-# Copyright (c) baremetal.fabric contributors
+# Copyright (c) 2026, the baremetal.fabric developers
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 

@@ -35,11 +35,7 @@ def gates() -> list[Sequence[Part]]:
     hold_lock(CACHE / "lint.lock")
     copy = snapshot.refresh(ROOT, TREE)
     home = sanity.prepare_home(CACHE / "sanity")
-    dependencies = snapshot.link_dependencies(ROOT, CACHE / "dependencies")
-    sees_copy = {
-        "ANSIBLE_COLLECTIONS_PATH": f"{TREE}{os.pathsep}{dependencies}",
-        "ANSIBLE_COLLECTIONS_SCAN_SYS_PATH": "false",
-    }
+    sees_copy = snapshot.collections_environment(TREE, snapshot.link_dependencies(ROOT, CACHE / "dependencies"))
     return [
         [
             Part(

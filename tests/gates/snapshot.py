@@ -65,6 +65,14 @@ def link_dependencies(checkout: Path, tree: Path) -> Path:
     return tree
 
 
+def collections_environment(*trees: Path) -> dict[str, str]:
+    """Return the settings that make Ansible see the collections in these trees, and none that pip installed."""
+    return {
+        "ANSIBLE_COLLECTIONS_PATH": os.pathsep.join(map(str, trees)),
+        "ANSIBLE_COLLECTIONS_SCAN_SYS_PATH": "false",
+    }
+
+
 def _files_below(directory: Path) -> list[Path]:
     found = []
     for parent, directories, files in os.walk(directory):
