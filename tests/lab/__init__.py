@@ -1,0 +1,8 @@
+"""Lab hosts for tests, molecule and the demonstration: see README.md."""
+
+from __future__ import annotations
+
+from .errors import CommandError, LabError, TopologyError
+from .lab import Lab, LabHost, say_to_stderr, take_down
+
+__all__ = ["CommandError", "Lab", "LabError", "LabHost", "TopologyError", "say_to_stderr", "take_down"]

@@ -1,0 +1,240 @@
+"""What an image consists of. Pure: the hash of a recipe names the cached image that was built from it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+
+from .errors import TopologyError
+
+RELEASES = ("bookworm", "trixie")
+KINDS = ("nspawn", "qemu")
+
+# Raised by hand when the way images are built changes in a manner that the recipe's data does not show.
+REVISION = 1
+
+ROOT_LABEL = "root"
+ROOT_DISK_BYTES = 8 * 1024**3
+
+BASE_PACKAGES = (
+    "ca-certificates",
+    "dbus",
+    "iproute2",
+    "iputils-ping",
+    "kmod",
+    "openssh-server",
+    "procps",
+    "python3",
+    "python3-apt",
+    "systemd-sysv",
+    "udev",
+)
+
+MACHINE_PACKAGES = (
+    "e2fsprogs",
+    "fdisk",
+    "gdisk",
+    "initramfs-tools",
+    "linux-image-amd64",
+    "lvm2",
+    "mdadm",
+    "parted",
+    "util-linux-extra",
+    "xfsprogs",
+    "zstd",
+)
+
+# Loaded and copied by name, so that a rebuild inside an emulated guest does not have to look for them.
+INITRAMFS_MODULES = (
+    "virtio_pci",
+    "virtio_blk",
+    "virtio_scsi",
+    "sd_mod",
+    "ext4",
+    "crc32c_generic",
+    "md_mod",
+    "raid0",
+    "raid1",
+    "raid10",
+    "raid456",
+    "dm_mod",
+    "dm_mirror",
+    "dm_snapshot",
+)
+
+# Units that a lab host never needs and that cost seconds of an emulated boot, or that act behind a test's back.
+MASKED_UNITS = (
+    "apt-daily.timer",
+    "apt-daily-upgrade.timer",
+    "dpkg-db-backup.timer",
+    "e2scrub_all.timer",
+    "e2scrub_reap.service",
+    "fstrim.timer",
+    "getty@tty1.service",
+    "mdcheck_continue.timer",
+    "mdcheck_start.timer",
+    "mdmonitor-oneshot.timer",
+    "systemd-firstboot.service",
+    "systemd-networkd-wait-online.service",
+    "systemd-pstore.service",
+    "systemd-timesyncd.service",
+)
+
+SEED_SCRIPT = """\
+#!/bin/sh
+# Unpacks what this host was given at start: its name, keys and network. Once; what a person changes later stays.
+set -eu
+stamp=/var/lib/lab-seed
+for seed in /run/host/credentials/lab.seed /sys/firmware/qemu_fw_cfg/by_name/opt/lab/seed/raw; do
+    case "$seed" in
+    /sys/*) [ -d /run/host ] || modprobe qemu_fw_cfg ;;
+    esac
+    [ -r "$seed" ] || continue
+    sum=$(cksum < "$seed")
+    if [ "$(cat "$stamp" 2>/dev/null)" != "$sum" ]; then
+        tar -x -C / -f "$seed"
+        echo "$sum" > "$stamp"
+        cat /etc/hostname > /proc/sys/kernel/hostname || true
+    fi
+    exit 0
+done
+echo "no seed: started outside the lab" >&2
+"""
+
+SEED_UNIT = """\
+[Unit]
+Description=Name, keys and network of this lab host
+DefaultDependencies=no
+Wants=systemd-remount-fs.service
+After=systemd-remount-fs.service
+Before=systemd-udev-trigger.service systemd-networkd.service network-pre.target ssh.service sysinit.target
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=/usr/local/sbin/lab-seed
+[Install]
+WantedBy=sysinit.target
+"""
+
+SSHD_CONFIG = """\
+PermitRootLogin prohibit-password
+PasswordAuthentication no
+UseDNS no
+PrintMotd no
+MaxStartups 100
+MaxSessions 100
+"""
+
+APT_CONFIG = """\
+APT::Install-Recommends "false";
+Acquire::Languages "none";
+Acquire::Retries "3";
+"""
+
+DPKG_CONFIG = """\
+force-unsafe-io
+path-exclude=/usr/share/man/*
+path-exclude=/usr/share/doc/*
+path-exclude=/usr/share/locale/*
+path-include=/usr/share/doc/*/copyright
+"""
+
+INITRAMFS_CONFIG = """\
+MODULES=list
+COMPRESS=zstd
+COMPRESSLEVEL=1
+RESUME=none
+FSTYPE=ext4
+"""
+
+GRUB_CONFIG = f"""\
+serial --unit=0 --speed=115200
+terminal_input serial
+terminal_output serial
+set timeout=0
+menuentry "lab" {{
+    linux /vmlinuz root=LABEL={ROOT_LABEL} rw console=ttyS0 mitigations=off quiet loglevel=5 systemd.show_status=no
+    initrd /initrd.img
+}}
+"""
+
+FSTAB = f"LABEL={ROOT_LABEL} / ext4 errors=remount-ro 0 1\n"
+
+
+@dataclass(frozen=True)
+class TreeFile:
+    """A file written into an image: absolute path in the image, text, and mode bits."""
+
+    path: str
+    text: str
+    mode: int = 0o644
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Everything that decides what is in an image."""
+
+    release: str
+    kind: str
+    packages: tuple[str, ...]
+    files: tuple[TreeFile, ...]
+    masked_units: tuple[str, ...] = MASKED_UNITS
+    enabled_units: tuple[str, ...] = ("lab-seed.service", "systemd-networkd.service")
+    root_disk_bytes: int = 0
+    revision: int = field(default=REVISION)
+
+    @property
+    def key(self) -> str:
+        """The name of the cached image, such as ``trixie-qemu-0123456789ab``."""
+        text = json.dumps(asdict(self), sort_keys=True)
+        return f"{self.release}-{self.kind}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+
+
+def _base_files() -> tuple[TreeFile, ...]:
+    return (
+        TreeFile("/usr/local/sbin/lab-seed", SEED_SCRIPT, 0o755),
+        TreeFile("/etc/systemd/system/lab-seed.service", SEED_UNIT),
+        TreeFile("/etc/ssh/sshd_config.d/lab.conf", SSHD_CONFIG),
+        TreeFile("/etc/apt/apt.conf.d/90lab", APT_CONFIG),
+        TreeFile("/etc/dpkg/dpkg.cfg.d/lab", DPKG_CONFIG),
+    )
+
+
+def _machine_files() -> tuple[TreeFile, ...]:
+    return (
+        TreeFile("/etc/initramfs-tools/conf.d/lab", INITRAMFS_CONFIG),
+        TreeFile("/usr/share/initramfs-tools/modules.d/lab", "\n".join(INITRAMFS_MODULES) + "\n"),
+        TreeFile("/boot/grub/grub.cfg", GRUB_CONFIG),
+        TreeFile("/etc/fstab", FSTAB),
+        TreeFile("/etc/kernel-img.conf", "do_symlinks = yes\n"),
+    )
+
+
+def base_recipe(release: str) -> Recipe:
+    """The tree that every other image of a release starts from."""
+    if release not in RELEASES:
+        raise TopologyError(f"release {release!r} is not known; the lab builds {' and '.join(RELEASES)}")
+    return Recipe(release=release, kind="base", packages=BASE_PACKAGES, files=_base_files())
+
+
+def image_recipe(release: str, kind: str, packages: Iterable[str] = ()) -> Recipe:
+    """The recipe for hosts of ``kind``, with further Debian ``packages`` installed at build time.
+
+    Raises:
+        TopologyError: the release or the kind is not one that the lab builds.
+    """
+    base = base_recipe(release)
+    extra = tuple(sorted(set(packages)))
+    if kind == "nspawn":
+        return Recipe(release=release, kind=kind, packages=base.packages + extra, files=base.files)
+    if kind == "qemu":
+        return Recipe(
+            release=release,
+            kind=kind,
+            packages=base.packages + MACHINE_PACKAGES + extra,
+            files=base.files + _machine_files(),
+            root_disk_bytes=ROOT_DISK_BYTES,
+        )
+    raise TopologyError(f"kind {kind!r} is not known; a host is one of {', '.join(KINDS)}")
