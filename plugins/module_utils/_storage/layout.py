@@ -57,10 +57,10 @@ class Cut:
     members: tuple[int, ...]
 
 
-def _balanced(items: t.Sequence[int], most: int) -> list[t.Sequence[int]]:
-    """Split ``items`` into as few runs as possible of at most ``most``, as equal as possible, in order."""
-    runs = -(-len(items) // most)
-    short, longer = divmod(len(items), runs)
+def _balanced(items: t.Sequence[int], least: int, most: int) -> list[t.Sequence[int]]:
+    """Split ``items`` in order into few runs of ``least`` to ``most``, as equal as possible; the last may be left out."""
+    runs = min(-(-len(items) // most), len(items) // least)
+    short, longer = divmod(min(len(items), runs * most), runs)
     result = []
     start = 0
     for run in range(runs):
@@ -80,13 +80,14 @@ def cut_rooms(
     disks this is the most that can be had: all but the ``redundancy`` largest shares of each byte carry data.
     More disks than ``most`` are split into groups of like size.
     """
+    least = least_members(redundancy)
     left = list(rooms)
     cuts: list[Cut] = []
     while True:
         eligible = sorted((i for i, room in enumerate(left) if room >= smallest), key=lambda i: (-left[i], i))
-        if len(eligible) < least_members(redundancy):
+        if len(eligible) < least:
             return tuple(cuts)
-        for group in _balanced(eligible, max(most, least_members(redundancy))):
+        for group in _balanced(eligible, least, max(most, least)):
             size = min(left[i] for i in group)
             cuts.append(Cut(size, tuple(sorted(group))))
             for i in group:
