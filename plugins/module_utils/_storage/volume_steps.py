@@ -220,10 +220,30 @@ class GrowFilesystem(PoolStep):
         return f"Grow the {self.filesystem} file system on {self.volume} to {human(self.size)}"
 
     @property
+    def private_mount_point(self) -> str:
+        """Where a file system that is not mounted is mounted for the purpose."""
+        return f"/run/baremetal.fabric/{self.device.replace('/', '_').lstrip('_')}"
+
+    @property
     def commands(self) -> tuple[Argv, ...]:
-        if self.filesystem == "xfs":
-            return (("xfs_growfs", "-d", self.mounted_on or f"/run/baremetal.fabric/{self.volume}"),)
-        return (("resize2fs", self.device),)
+        tool = "xfs_growfs -d" if self.filesystem == "xfs" else "resize2fs"
+        if self.mounted_on:
+            return ((*tool.split(), self.mounted_on if self.filesystem == "xfs" else self.device),)
+        # In a mount namespace of its own: nobody sees it, and it is gone with its last process, however that ends.
+        script = f'mount -t "$1" "$2" "$3" && {tool} "{"$3" if self.filesystem == "xfs" else "$2"}"'
+        return (
+            (
+                "unshare",
+                "--mount",
+                "sh",
+                "-c",
+                script,
+                "grow",
+                self.filesystem,
+                self.device,
+                self.private_mount_point,
+            ),
+        )
 
     def after(self, pool: Pool) -> Pool:
         return with_volume(pool, self.volume, lambda volume: replace(volume, filesystem_size=self.size))
@@ -250,6 +270,7 @@ class MountVolume(PoolStep):
     """Mount a volume where fstab says."""
 
     volume: str
+    device: str
     mount_point: str
     reason: str
 

@@ -147,7 +147,7 @@ def _plan_mount(wanted: WantedVolume, device: str, volume: Volume, pool: Pool) -
     if have != mount:
         steps.append(RecordMount(mount, "so that it is mounted at every boot"))
     if wanted.mount_point not in volume.mounted_on:
-        steps.append(MountVolume(wanted.name, wanted.mount_point, "it is not mounted"))
+        steps.append(MountVolume(wanted.name, device, wanted.mount_point, "it is not mounted"))
     return steps
 
 
