@@ -26,11 +26,10 @@ def noun(action: str) -> str:
     return {"recover": "recovery"}.get(action, action)
 
 
-def _disk_of(pool: Pool, partition: str) -> str:
-    for disk in pool.disks:
-        if any(part.node == partition for part in disk.partitions):
-            return disk.node
-    return ""
+def _disks_of(pool: Pool, partitions: t.Iterable[str]) -> dict[str, str]:
+    """Return the node of the disk for each of these partitions."""
+    wanted = set(partitions)
+    return {part.node: disk.node for disk in pool.disks for part in disk.partitions if part.node in wanted}
 
 
 def _free_slots(array: Array) -> list[int]:
@@ -239,7 +238,8 @@ class AddMembers(PoolStep):
         return (("mdadm", "--manage", self.node, "--add", *self.partitions),)
 
     def after(self, pool: Pool) -> Pool:
-        added = tuple(Member(node, _disk_of(pool, node), slot=None, in_sync=False) for node in self.partitions)
+        disks = _disks_of(pool, self.partitions)
+        added = tuple(Member(node, disks[node], slot=None, in_sync=False) for node in self.partitions)
 
         def grown(array: Array) -> Array:
             strays = tuple(node for node in array.strays if node not in self.partitions)
@@ -269,9 +269,11 @@ class ReplaceMember(PoolStep):
         return ((("mdadm", "--manage", self.node, "--add", self.new), start)) if self.add else (start,)
 
     def after(self, pool: Pool) -> Pool:
+        disk = _disks_of(pool, (self.new,))[self.new]
+
         def replacing(array: Array) -> Array:
             old = next(member for member in array.members if member.node == self.old)
-            new = Member(self.new, _disk_of(pool, self.new), slot=old.slot, in_sync=False, replacement=True)
+            new = Member(self.new, disk, slot=old.slot, in_sync=False, replacement=True)
             others = tuple(member for member in array.members if member.node not in (self.old, self.new))
             return replace(
                 array,
@@ -334,7 +336,8 @@ class GrowArray(PoolStep):
         return (tuple(argv),)
 
     def after(self, pool: Pool) -> Pool:
-        added = tuple(Member(node, _disk_of(pool, node), slot=None) for node in self.add)
+        disks = _disks_of(pool, self.add)
+        added = tuple(Member(node, disks[node], slot=None) for node in self.add)
 
         def reshaping(array: Array) -> Array:
             slots = iter(range(array.devices, self.devices))
@@ -402,7 +405,8 @@ class CreateArray(PoolStep):
         return ((*argv, *self.partitions),)
 
     def after(self, pool: Pool) -> Pool:
-        members = tuple(Member(node, _disk_of(pool, node), slot=slot) for slot, node in enumerate(self.partitions))
+        disks = _disks_of(pool, self.partitions)
+        members = tuple(Member(node, disks[node], slot=slot) for slot, node in enumerate(self.partitions))
         array = Array(
             index=self.index,
             name=self.array,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 import typing as t
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -26,13 +27,15 @@ from ansible_collections.baremetal.fabric.plugins.module_utils._storage.array_st
     StartArray,
     WakeArray,
 )
-from ansible_collections.baremetal.fabric.plugins.module_utils._storage.growth import plan_pool, usable_disks
+from ansible_collections.baremetal.fabric.plugins.module_utils._storage.eligible import usable_disks
+from ansible_collections.baremetal.fabric.plugins.module_utils._storage.growth import plan_pool
 from ansible_collections.baremetal.fabric.plugins.module_utils._storage.layout import allocate
 from ansible_collections.baremetal.fabric.plugins.module_utils._storage.model import (
     GIB,
     MIB,
     Activity,
     Array,
+    Disk,
     Member,
     Pool,
     Replacement,
@@ -126,7 +129,7 @@ def check_end(host: SimulatedHost) -> None:
         assert len({member.disk for member in array.members}) == len(array.members) == array.devices
     for disk in host.pool.disks:
         spans = sorted((part.start, part.end) for part in disk.partitions)
-        assert all(end <= start for (_first, end), (start, _last) in zip(spans, spans[1:], strict=False))
+        assert all(end <= start for (_first, end), (start, _last) in pairwise(spans))
         assert all(start >= MIB and end <= disk.usable_end for start, end in spans)
 
 
@@ -370,8 +373,6 @@ def test_a_plan_for_a_thousand_disks_takes_under_a_second() -> None:
         host.plugged = number
         path = f"/dev/disk/by-id/{number}"
         disks.append((path, f"/dev/sd{number}x", kinds[number % 4] * GIB))
-    from ansible_collections.baremetal.fabric.plugins.module_utils._storage.model import Disk
-
     host.pool = Pool(
         name="data",
         disks=tuple(Disk(node, size, path=path) for path, node, size in disks),
