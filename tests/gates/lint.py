@@ -61,6 +61,7 @@ def gates() -> list[Sequence[Part]]:
         [Part("yamllint", ["yamllint", "--strict", "."], copy)],
         [Part("antsibull-changelog", ["antsibull-changelog", "lint"], copy)],
         [Part("shellcheck", ["shellcheck", *_shell_scripts(copy)], copy)],
+        [Part("exceptions", [sys.executable, "-m", "tests.gates.exceptions"])],
         [Part("ruff", ["ruff", "check"])],
         [Part("ruff-format", ["ruff", "format", "--check", "--diff"])],
     ]
