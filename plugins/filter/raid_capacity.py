@@ -115,7 +115,7 @@ _value:
 
 
 def raid_capacity(
-    sizes: t.Any, redundancy: int = 1, replacement: int | str | None = None, members: int = 16
+    sizes: t.Any, redundancy: t.Any = 1, replacement: t.Any = None, members: t.Any = 16
 ) -> dict[str, t.Any]:
     """Return what disks of ``sizes`` make together. Raises AnsibleFilterError for what is no size."""
     if isinstance(sizes, str) or not isinstance(sizes, t.Iterable):

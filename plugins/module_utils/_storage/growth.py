@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import typing as t
 
-from .._converge.plan import Plan
+from .._converge.plan import Plan, Step
 from . import refusals
 from .array_steps import (
     AwaitArray,
@@ -27,7 +27,7 @@ from .array_steps import (
     StartArray,
     WakeArray,
 )
-from .disk_steps import MoveBackupTable, TellKernel, WipeDisk
+from .disk_steps import MoveBackupTable, PoolStep, TellKernel, WipeDisk
 from .eligible import prepared_on, reserved_for_replacement, usable_disks
 from .layout import Placement, allocate, data_alignment, existing_slices, least_members, level_for, shape_for
 from .model import Array, Partition, Pool, Wanted, slice_index, slice_name
@@ -52,6 +52,20 @@ def plan_pool(pool: Pool, want: Wanted) -> Plan:
             pool = step.after(pool)
         plan.extend(steps)
     raise RuntimeError(f"The plan for pool {want.name} does not come to an end; please report this.")
+
+
+def after_plan(pool: Pool, plan: Plan) -> Pool:
+    """Return the pool as it is once every step of ``plan`` is done."""
+    for step in plan:
+        pool = after_step(pool, step)
+    return pool
+
+
+def after_step(pool: Pool, step: Step) -> Pool:
+    """Return the pool as it is once ``step`` is done. Raises TypeError for a step of another domain."""
+    if not isinstance(step, PoolStep):
+        raise TypeError(f"{step!r} is no step on a storage pool")
+    return step.after(pool)
 
 
 def _next_steps(pool: Pool, want: Wanted) -> Steps:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from ansible_collections.baremetal.fabric.plugins.module_utils._storage.growth import plan_pool
+from ansible_collections.baremetal.fabric.plugins.module_utils._storage.growth import after_step, plan_pool
 from ansible_collections.baremetal.fabric.plugins.module_utils._storage.layout import usable_capacity
 from ansible_collections.baremetal.fabric.plugins.module_utils._storage.model import MIB, Array, Disk, Pool, Wanted
 
@@ -53,7 +53,7 @@ class SimulatedHost:
         """Plan, carry out at most ``most_steps`` steps, and return how many steps the plan had."""
         plan = plan_pool(self.pool, self.want)
         for step in plan[:most_steps]:
-            self.pool = step.after(self.pool)  # type: ignore[attr-defined]  # every step of this plan is a PoolStep
+            self.pool = after_step(self.pool, step)
         return len(plan)
 
     def array(self, index: int) -> Array:

@@ -28,7 +28,7 @@ from ansible_collections.baremetal.fabric.plugins.module_utils._storage.array_st
     WakeArray,
 )
 from ansible_collections.baremetal.fabric.plugins.module_utils._storage.eligible import usable_disks
-from ansible_collections.baremetal.fabric.plugins.module_utils._storage.growth import plan_pool
+from ansible_collections.baremetal.fabric.plugins.module_utils._storage.growth import after_step, plan_pool
 from ansible_collections.baremetal.fabric.plugins.module_utils._storage.layout import allocate
 from ansible_collections.baremetal.fabric.plugins.module_utils._storage.model import (
     GIB,
@@ -109,7 +109,7 @@ def check_steps(host: SimulatedHost) -> None:
         missing = {array.name: array.missing for array in host.pool.arrays}
         capacity = host.capacity_now
         extents = host.pool.group.extents if host.pool.group else 0
-        host.pool = step.after(host.pool)  # type: ignore[attr-defined]  # every step of this plan is a PoolStep
+        host.pool = after_step(host.pool, step)
         for array in host.pool.arrays:
             assert array.missing <= missing.get(array.name, 0), step.title
         assert host.capacity_now >= capacity, step.title
