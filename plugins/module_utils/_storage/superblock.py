@@ -82,7 +82,8 @@ def _checksum(block: bytes, devices: int) -> int:
     total = sum(struct.unpack_from(f"<{length // 4}I", data))
     if length % 4:
         total += struct.unpack_from("<H", data, length - 2)[0]
-    return (total & 0xFFFFFFFF) + (total >> 32) & 0xFFFFFFFF
+    folded: int = (total & 0xFFFFFFFF) + (total >> 32)
+    return folded & 0xFFFFFFFF
 
 
 def parse(block: bytes, at: int) -> Found | None:
