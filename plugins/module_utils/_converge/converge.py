@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import typing as t
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from .plan import Plan, Step
 
@@ -21,6 +21,10 @@ class Refusal(Exception):
 
 class StillRunning(Exception):
     """Work that a step waits for did not end within the time allowed; it goes on by itself."""
+
+
+class StepFailed(Exception):
+    """A step's commands succeeded, or its work ended, and what the step is for did not come true."""
 
 
 class NotConverged(Exception):
@@ -83,6 +87,19 @@ class Outcome(t.Generic[S]):
     diff: dict[str, str]
 
 
+@dataclass
+class Journal:
+    """What a run has planned and done so far; the caller keeps it, so that a failure can tell."""
+
+    plan: Plan = field(default_factory=Plan)
+    done: list[Step] = field(default_factory=list)
+
+    @property
+    def changed(self) -> bool:
+        """Whether a step that changes something has been carried out."""
+        return any(not step.waits for step in self.done)
+
+
 def _simulated(resource: Resource[S], state: S, plan: Plan) -> S:
     for step in plan:
         state = resource.simulate(state, step)
@@ -93,31 +110,33 @@ def _with_final_newline(text: str) -> str:
     return text if not text or text.endswith("\n") else text + "\n"
 
 
-def converge(resource: Resource[S], check_mode: bool = False, wait: bool = True) -> Outcome[S]:
+def converge(
+    resource: Resource[S], check_mode: bool = False, wait: bool = True, journal: Journal | None = None
+) -> Outcome[S]:
     """Bring the host to the wanted state and prove that it got there.
 
     With ``wait`` false the run ends at the first step that waits for unfinished work; that work and what is
     left of the plan are reported as pending. Raises :class:`Refusal` before anything is touched,
     :class:`StillRunning` when a wait is too long, :class:`NotConverged` when the proof fails, and whatever
-    ``apply`` raises.
+    ``apply`` raises; ``journal`` then tells how far it came.
     """
+    journal = Journal() if journal is None else journal
     before = resource.observe()
-    plan = resource.plan(before)
+    plan = journal.plan = resource.plan(before)
     if check_mode or not plan:
         after = _simulated(resource, before, plan)
-        return _outcome(resource, before, after, plan, plan, resource.pending(before))
+        changed = any(not step.waits for step in plan)
+        return _outcome(resource, before, after, plan, changed, resource.pending(before))
 
-    done: list[Step] = []
     for step in plan:
-        if step.waits and not wait and resource.pending(resource.observe()):
+        if not _carried_out(resource, step, wait):
             break
-        resource.apply(step)
-        done.append(step)
+        journal.done.append(step)
 
     after = resource.observe()
     left = resource.plan(after)
     pending = resource.pending(after)
-    if len(done) == len(plan):
+    if len(journal.done) == len(plan):
         if left and not (pending and not wait):
             titles = "; ".join(step.title for step in left)
             raise NotConverged(
@@ -126,13 +145,26 @@ def converge(resource: Resource[S], check_mode: bool = False, wait: bool = True)
             )
     else:
         pending += tuple(Pending(what="Next run: " + step.title) for step in left if not step.waits)
-    return _outcome(resource, before, after, plan, done, pending)
+    return _outcome(resource, before, after, plan, journal.changed, pending)
+
+
+def _carried_out(resource: Resource[S], step: Step, wait: bool) -> bool:
+    """Carry out ``step``; return False when it waits for work under way and the run shall not."""
+    if wait or not step.waits:
+        resource.apply(step)
+        return True
+    if resource.pending(resource.observe()):
+        return False
+    try:
+        resource.apply(step)
+    except StillRunning:
+        return False
+    return True
 
 
 def _outcome(
-    resource: Resource[S], before: S, after: S, plan: Plan, done: t.Sequence[Step], pending: tuple[Pending, ...]
+    resource: Resource[S], before: S, after: S, plan: Plan, changed: bool, pending: tuple[Pending, ...]
 ) -> Outcome[S]:
-    changed = any(not step.waits for step in done)
     diff = {
         "before": _with_final_newline(resource.picture(before)),
         "after": _with_final_newline(resource.picture(after)),

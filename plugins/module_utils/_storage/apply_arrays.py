@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 # This module util is PRIVATE to the collection: it can change at any time.
-"""Carry out the steps on md arrays. What the kernel did is read from sysfs, never from mdstat."""
+"""Carry out the steps on md arrays, and look in sysfs whether the kernel did what mdadm was asked for."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import os
 import typing as t
 
 from .._converge.command import CommandError
+from .._converge.converge import StepFailed
 from .apply_disks import EDGE, zero
 from .array_steps import (
     AddMembers,
@@ -25,254 +26,192 @@ from .array_steps import (
     StartArray,
     WakeArray,
 )
-from .host import Host, StepFailed, is_block_device, kernel_name, read, until, write
+from .execution import Execution, until
+from .sysfs import KernelArray, KernelMember, array_names, read_array, sysfs_name
 
-#: Seconds that md's thread gets to begin what a command has asked for.
+#: Seconds that md's thread gets to begin with what it was asked for.
 BEGIN = 10.0
-_SECTOR = 512
 
 
-class Md:
-    """The attributes of a running array in /sys/block/mdN/md (Documentation/admin-guide/md.rst)."""
-
-    def __init__(self, node: str, block: str = "/sys/class/block") -> None:
-        self.node = node
-        self.folder = f"{block}/{kernel_name(node)}/md"
-
-    def attribute(self, name: str) -> str:
-        """Return an attribute, "" when it is not there."""
-        return read(f"{self.folder}/{name}")
-
-    def set(self, name: str, value: str) -> None:
-        """Write an attribute. Raises OSError as the kernel answers."""
-        write(f"{self.folder}/{name}", value)
-
-    @property
-    def state(self) -> str:
-        """Clean, active, read-auto, inactive, broken...; "" when the array is gone."""
-        return self.attribute("array_state")
-
-    @property
-    def action(self) -> str:
-        """Idle, resync, recover, reshape, check, repair or frozen."""
-        return self.attribute("sync_action") or "idle"
-
-    @property
-    def reshape_under_way(self) -> bool:
-        """Whether a reshape has begun and not ended, also when sync_action does not show it."""
-        return self.attribute("reshape_position") not in ("", "none") or "(" in self.attribute("raid_disks")
-
-    @property
-    def resync_pending(self) -> bool:
-        """Whether the array knows that its members may differ."""
-        return self.attribute("resync_start") not in ("", "none")
-
-    @property
-    def suspended_range(self) -> tuple[int, int]:
-        """The sectors that writes must not touch, as (low, high); the range is empty unless low < high."""
-        low, high = self.attribute("suspend_lo"), self.attribute("suspend_hi")
-        return (int(low or 0), int(high or 0))
-
-    @property
-    def suspended(self) -> bool:
-        """Whether writes to a range are held back."""
-        low, high = self.suspended_range
-        return low < high
-
-    @property
-    def devices(self) -> int:
-        """The number of devices wanted; during a reshape the new one."""
-        return int((self.attribute("raid_disks") or "0").split()[0])
-
-    @property
-    def progress(self) -> tuple[int, int]:
-        """How far md is, and of how much: bytes per member; (0, 0) when the kernel does not tell."""
-        done, slash, total = self.attribute("sync_completed").partition("/")
-        return (int(done) * _SECTOR, int(total) * _SECTOR) if slash else (0, 0)
-
-    @property
-    def speed(self) -> int:
-        """Bytes per second and member."""
-        speed = self.attribute("sync_speed")
-        return int(speed) * 1024 if speed.isdigit() else 0
-
-    def members(self) -> dict[str, tuple[frozenset[str], str]]:
-        """Return for each member's kernel name its state words and its slot ("none" without one)."""
-        try:
-            names = [name[4:] for name in os.listdir(self.folder) if name.startswith("dev-")]
-        except OSError:
-            return {}
-        return {
-            name: (
-                frozenset(word.strip() for word in self.attribute(f"dev-{name}/state").split(",")),
-                self.attribute(f"dev-{name}/slot"),
-            )
-            for name in names
-        }
-
-    def member_state(self, partition: str) -> frozenset[str]:
-        """Return the state words of one member, none when it is not in the array."""
-        return self.members().get(kernel_name(partition), (frozenset(), ""))[0]
+def array_at(node: str, execution: Execution) -> KernelArray:
+    """Return the array behind a device node, or behind a link to one, as the kernel has it now."""
+    return read_array(execution.host, sysfs_name(os.path.realpath(node)))
 
 
-def find_array(name: str, host: Host) -> Md:
+def array_called(name: str, execution: Execution) -> KernelArray:
     """Return the running array called ``name``, whatever its node is called. Raises :class:`StepFailed`."""
     node = f"/dev/md/{name}"
-    if is_block_device(node):
-        return Md(node)
-    for each in sorted(os.listdir("/sys/class/block")):
-        if not os.path.isdir(f"/sys/class/block/{each}/md"):
-            continue
-        # mdadm leaves the home host away when it is this host.
+    if execution.is_block_device(node):
+        return array_at(node, execution)
+    for each in array_names(execution.host):
         with contextlib.suppress(CommandError):
-            lines = host.run(("mdadm", "--detail", "--export", f"/dev/{each}")).splitlines()
-            names = [line.partition("=")[2] for line in lines if line.startswith("MD_NAME=")]
-            if any(found.rpartition(":")[2] == name for found in names):
-                return Md(f"/dev/{each}")
-    raise StepFailed(f"Array {name} is not running any more; see 'cat /proc/mdstat' and the kernel's log, then run again.")
+            lines = execution.run(("mdadm", "--detail", "--export", f"/dev/{each}")).splitlines()
+            # mdadm leaves the home host away when it is this host.
+            if any(line.startswith("MD_NAME=") and line[8:].rpartition(":")[2] == name for line in lines):
+                return read_array(execution.host, each)
+    raise StepFailed(f"Array {name} does not run any more; see /proc/mdstat and the kernel's log, then run again.")
 
 
-def _soon(condition: t.Callable[[], bool], seconds: float = BEGIN) -> bool:
-    """Wait until ``condition`` holds; return whether it did."""
+def member_of(array: KernelArray, partition: str) -> KernelMember | None:
+    """Return the member on ``partition``, if it is one."""
+    return next((each for each in array.members if each.member.node == partition), None)
+
+
+def _soon(condition: t.Callable[[], bool]) -> None:
+    """Give md's thread the time to begin, so that a wait that follows finds something to wait for."""
+    with contextlib.suppress(StepFailed):
+        until(condition, str, BEGIN)
+
+
+def set_member_state(array: KernelArray, partition: str, word: str, execution: Execution) -> None:
+    """Write ``word`` to the state of a member (md.rst, "state"). Raises :class:`StepFailed`."""
+    path = execution.host.at(f"/sys/block/{array.name}/md/dev-{sysfs_name(partition)}/state")
+    _write(path, word)
+
+
+def _write(path: str, word: str) -> None:
     try:
-        return until(condition, str, seconds)
-    except StepFailed:
-        return False
+        with open(path, "w", encoding="ascii") as file:
+            file.write(word)
+    except OSError as error:
+        raise StepFailed(
+            f"The kernel refuses '{word}' in {path}: {error.strerror}. See its log, then run again."
+        ) from error
 
 
-def create(step: CreateArray, host: Host) -> None:
-    """Make an array. Old data must not come to life as its content, so its first bytes are zeroed on each member."""
+def set_action(array: KernelArray, action: str, execution: Execution) -> None:
+    """Write ``action`` to sync_action. Raises :class:`StepFailed`."""
+    _write(execution.host.at(f"/sys/block/{array.name}/md/sync_action"), action)
+
+
+def create(step: CreateArray, execution: Execution) -> None:
+    """Make an array. What old data would become its beginning is zeroed first, for LVM and udev look there."""
     for partition in step.partitions:
         zero(partition, ((step.data_offset, min(EDGE, step.component_size)),), exclusive=True)
-    host.settle_udev()
+    execution.settle_udev()
     for argv in step.commands:
-        host.run(argv)
-    until(
-        lambda: is_block_device(step.node) and Md(step.node).state not in ("", "clear", "inactive"),
-        lambda: f"mdadm made array {step.array}, but {step.node} did not appear; is udev running? Run again.",
-    )
-    host.settle_udev()
+        execution.run(argv)
+    _await_running(step.array, step.node, execution)
 
 
-def start(step: StartArray, host: Host) -> None:
+def start(step: StartArray, execution: Execution) -> None:
     """Start an array."""
     for argv in step.commands:
-        host.run(argv)
+        execution.run(argv)
+    _await_running(step.array, step.node, execution)
+
+
+def _await_running(name: str, node: str, execution: Execution) -> None:
     until(
-        lambda: is_block_device(step.node) and Md(step.node).state not in ("", "clear", "inactive"),
-        lambda: f"mdadm started array {step.array}, but the kernel does not run it; see its log.",
+        lambda: execution.is_block_device(node) and array_at(node, execution).started,
+        lambda: f"mdadm started array {name}, but {node} does not run; see /proc/mdstat and the kernel's log.",
     )
-    host.settle_udev()
+    execution.settle_udev()
 
 
-def wake(step: WakeArray, host: Host) -> None:
+def wake(step: WakeArray, execution: Execution) -> None:
     """Make an array writable. mdadm fails when somebody's first write has done so a moment before."""
-    md = Md(step.node)
     try:
         for argv in step.commands:
-            host.run(argv)
+            execution.run(argv)
     except CommandError:
-        if md.state in ("read-auto", "readonly", "inactive", ""):
+        array = array_at(step.node, execution)
+        if array.read_only or not array.started:
             raise
-    _soon(lambda: md.action != "idle" or not md.reshape_under_way)
+    _soon(lambda: array_at(step.node, execution).activity is not None)
 
 
-def continue_reshape(step: ContinueReshape, host: Host) -> None:
+def continue_reshape(step: ContinueReshape, execution: Execution) -> None:
     """Have an mdadm take up the reshape whose own was killed."""
-    md = Md(step.node)
     for argv in step.commands:
-        host.run(argv)
-    before = md.suspended_range
-    until(
-        lambda: not md.suspended or md.suspended_range != before,
-        lambda: (
-            f"Array {step.array} still holds back writes after 'mdadm --grow --continue'; see "
-            "'systemctl status mdadm-grow-continue@*' and the kernel's log."
-        ),
-    )
+        execution.run(argv)
+    _soon(lambda: not array_at(step.node, execution).hidden_reshape)
 
 
-def add(step: AddMembers, host: Host) -> None:
-    """Add members, and let md begin with them, so that a wait that follows finds something to wait for."""
+def add(step: AddMembers, execution: Execution) -> None:
+    """Add members, and let md begin with them."""
     for argv in step.commands:
-        host.run(argv)
-    md = Md(step.node)
-    names = {kernel_name(partition) for partition in step.partitions}
-
-    def taken_up() -> bool:
-        members = md.members()
-        placed = all(name in members and members[name][1] != "none" for name in names)
-        return placed or md.action not in ("idle", "frozen")
-
-    missing = names - md.members().keys()
+        execution.run(argv)
+    array = array_at(step.node, execution)
+    missing = [partition for partition in step.partitions if member_of(array, partition) is None]
     if missing:
-        raise StepFailed(f"mdadm added {', '.join(sorted(missing))} to array {step.array}, but md does not have it.")
-    _soon(taken_up)
+        raise StepFailed(
+            f"mdadm added {', '.join(missing)} to array {step.array}, but the kernel does not show it there."
+        )
+
+    def begun() -> bool:
+        now = array_at(step.node, execution)
+        members = [member_of(now, partition) for partition in step.partitions]
+        return now.activity is not None or all(each is not None and each.member.slot is not None for each in members)
+
+    _soon(begun)
 
 
-def drop(step: DropMembers, host: Host) -> None:
-    """Remove what failed. An idle array has not noticed yet that a disk is gone: mark that as failed first."""
+def drop(step: DropMembers, execution: Execution) -> None:
+    """Remove what failed. md notices that a disk is gone only when it uses it: mark such members as failed first."""
     if step.detached:
-        host.run(("mdadm", "--manage", step.node, "--fail", "detached"))
+        execution.run(("mdadm", "--manage", step.node, "--fail", "detached"))
     for argv in step.commands:
-        host.run(argv)
+        execution.run(argv)
 
 
-def replace_member(step: ReplaceMember, host: Host) -> None:
-    """Begin a hot replacement; when mdadm fails, leave no wish for one behind (it does)."""
-    md = Md(step.node)
+def replace_member(step: ReplaceMember, execution: Execution) -> None:
+    """Begin a hot replacement; when mdadm fails it may leave the wish for one behind, which is taken back."""
     *adding, beginning = step.commands
     for argv in adding:
-        host.run(argv)
+        execution.run(argv)
     try:
-        host.run(beginning)
+        execution.run(beginning)
     except CommandError:
-        if "want_replacement" in md.member_state(step.old):
-            md.set(f"dev-{kernel_name(step.old)}/state", "-want_replacement")
+        array = array_at(step.node, execution)
+        old = member_of(array, step.old)
+        if old is not None and old.member.want_replacement:
+            set_member_state(array, step.old, "-want_replacement", execution)
         raise
 
     def begun() -> bool:
-        old, new = md.member_state(step.old), md.member_state(step.new)
-        return "replacement" in new or "faulty" in old or ("want_replacement" in old and "in_sync" in new)
+        array = array_at(step.node, execution)
+        old, new = member_of(array, step.old), member_of(array, step.new)
+        ended = old is None or old.member.faulty
+        return new is not None and (new.member.replacement or (ended and new.member.slot is not None))
 
     until(
         begun,
         lambda: (
-            f"md accepted the replacement of {step.old} by {step.new} in array {step.array} and did not begin with it; "
-            "see the kernel's log, then run again."
+            f"md does not begin to replace {step.old} by {step.new} in array {step.array}; see the kernel's log, "
+            "then run again."
         ),
     )
 
 
-def cancel_replacement(step: CancelReplacement, host: Host) -> None:
+def cancel_replacement(step: CancelReplacement, execution: Execution) -> None:
     """Take back a wish for replacement."""
-    md = find_array(step.array, host)
-    md.set(f"dev-{kernel_name(step.partition)}/state", "-want_replacement")
-    if "want_replacement" in md.member_state(step.partition):
+    array = array_called(step.array, execution)
+    set_member_state(array, step.partition, "-want_replacement", execution)
+    member = member_of(array_called(step.array, execution), step.partition)
+    if member is not None and member.member.want_replacement:
         raise StepFailed(f"md still wants to replace {step.partition} in array {step.array}; see the kernel's log.")
 
 
-def pause_check(step: PauseCheck, host: Host) -> None:
+def pause_check(step: PauseCheck, execution: Execution) -> None:
     """Stop a scan."""
-    del host
-    md = Md(step.node)
-    if md.action in ("check", "repair"):
-        md.set("sync_action", "idle")
+    array = array_at(step.node, execution)
+    if array.action in ("check", "repair"):
+        set_action(array, "idle", execution)
     until(
-        lambda: md.action not in ("check", "repair"),
-        lambda: f"The {md.action} of array {step.array} does not stop; see the kernel's log.",
+        lambda: array_at(step.node, execution).action not in ("check", "repair"),
+        lambda: f"The {array.action} of array {step.array} does not stop; see the kernel's log.",
     )
 
 
-def grow(step: GrowArray, host: Host) -> None:
+def grow(step: GrowArray, execution: Execution) -> None:
     """Begin a reshape. The wait for it is a step of its own."""
     for argv in step.commands:
-        host.run(argv)
-    md = Md(step.node)
+        execution.run(argv)
     until(
-        lambda: md.devices == step.devices,
+        lambda: array_at(step.node, execution).devices == step.devices,
         lambda: (
-            f"mdadm grew array {step.array}, but md shows {md.devices} devices instead of {step.devices}; "
-            "see the kernel's log, then run again."
+            f"mdadm grew array {step.array}, but md has {array_at(step.node, execution).devices} devices instead of "
+            f"{step.devices}; see the kernel's log, then run again."
         ),
     )

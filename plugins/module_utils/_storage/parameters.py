@@ -84,12 +84,10 @@ RAID_POOL_SPEC: dict[str, dict[str, t.Any]] = {
 def check_pool_name(name: str) -> None:
     """Refuse a name that LVM, md or a file name cannot carry."""
     if not _POOL_NAME.fullmatch(name):
-        raise Refusal(
-            f"'{name}' cannot name a pool; use letters, digits, '+', '_', '.' and '-', and begin with none of '.' and '-'."
-        )
+        raise Refusal(f"'{name}' cannot name a pool; use letters, digits, '+', '_', '.' and '-', not first '.' or '-'.")
     if len(name) > LONGEST_POOL_NAME:
         raise Refusal(
-            f"The pool name '{name}' has {len(name)} characters; md holds at most {LONGEST_POOL_NAME}. Choose a shorter one."
+            f"The pool name '{name}' has {len(name)} characters, more than the {LONGEST_POOL_NAME} of md; shorten it."
         )
 
 

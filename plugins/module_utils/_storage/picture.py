@@ -114,7 +114,7 @@ def _disk_rows(pool: Pool) -> list[Row]:
     members = _members(pool)
     largest = max((disk.size for disk in pool.disks), default=0)
     scale = BAR / largest if largest else 0.0
-    rows = []
+    rows: list[Row] = []
     for disk in pool.disks:
         notes = list(disk.foreign[:1])
         if len(disk.foreign) > 1:

@@ -1,0 +1,74 @@
+# Copyright (c) 2026, the baremetal.fabric developers
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# This module util is PRIVATE to the collection: it can change at any time.
+"""Carry out the steps on what outlives a boot: mdadm.conf, the initramfs, fstab."""
+
+from __future__ import annotations
+
+import os
+
+from .._converge.converge import StepFailed
+from . import fstab, mdadm_conf
+from .apply_arrays import array_called
+from .array_steps import RebuildInitramfs, RecordArrays
+from .execution import Execution, replace_file
+from .superblock import normal_uuid
+from .volume_steps import RecordMount
+
+FSTAB = "/etc/fstab"
+
+
+def mdadm_conf_path(execution: Execution) -> str:
+    """Return the path of mdadm.conf: the one that is there, else the one whose folder is there."""
+    for path in mdadm_conf.PATHS:
+        if execution.host.exists(path):
+            return path
+    return next(path for path in mdadm_conf.PATHS if execution.host.exists(os.path.dirname(path)))
+
+
+def array_uuid(name: str, execution: Execution) -> str:
+    """Return the UUID of a running array as mdadm prints it. Raises :class:`StepFailed`."""
+    array = array_called(name, execution)
+    uuid = normal_uuid(array.uuid)
+    if uuid:
+        return uuid
+    for line in execution.run(("mdadm", "--detail", "--export", array.node)).splitlines():
+        if line.startswith("MD_UUID="):
+            return normal_uuid(line[len("MD_UUID=") :])
+    raise StepFailed(f"mdadm tells no UUID for array {name}; see 'mdadm --detail {array.node}'.")
+
+
+def _text(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            return file.read()
+    except FileNotFoundError:
+        return ""
+
+
+def record_arrays(step: RecordArrays, execution: Execution) -> None:
+    """Write one ARRAY line for each array of the pool, by UUID."""
+    path = execution.host.at(mdadm_conf_path(execution))
+    pool = step.arrays[0].rpartition("-")[0]
+    uuids = {int(name.rpartition("-")[2]): array_uuid(name, execution) for name in step.arrays}
+    replace_file(path, mdadm_conf.with_arrays(_text(path), pool, uuids))
+
+
+def rebuild_initramfs(step: RebuildInitramfs, execution: Execution) -> None:
+    """Rebuild the initramfs images. update-initramfs also succeeds where it is configured to do nothing."""
+    for argv in step.commands:
+        execution.run(argv)
+
+
+def record_mount(step: RecordMount, execution: Execution) -> None:
+    """Write the line of one volume, and let systemd read it."""
+    path = execution.host.at(FSTAB)
+    group = step.mount.device.split("/")[2]
+    before = _text(path)
+    after = fstab.with_mount(before, group, step.mount, execution.host.resolve_tag)
+    if after != before:
+        replace_file(path, after)
+    if execution.host.exists("/run/systemd/system"):
+        execution.run(("systemctl", "daemon-reload"))
