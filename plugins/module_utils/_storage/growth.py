@@ -26,6 +26,7 @@ from .array_steps import (
     SetBitmap,
     StartArray,
     WakeArray,
+    noun,
 )
 from .disk_steps import MoveBackupTable, PoolStep, TellKernel, WipeDisk
 from .eligible import prepared_on, reserved_for_replacement, usable_disks
@@ -88,12 +89,14 @@ def _wake(pool: Pool, want: Wanted) -> Steps:
             node = array.node if array.assembled else f"/dev/md/{array.name}"
             why = "it waits for members that are not there" if array.assembled else "nothing has assembled it"
             steps.append(StartArray(array.name, node, partitions, why))
-        elif array.suspended:
-            steps.append(
-                ContinueReshape(array.name, array.node, "its reshape was interrupted and holds back writes to a range")
-            )
+        elif array.suspended or (array.hidden_reshape and not array.auto_read_only):
+            why = "its reshape was interrupted" + (" and holds back writes to a range" if array.suspended else "")
+            steps.append(ContinueReshape(array.name, array.node, why))
         elif array.hidden_reshape:
             steps.append(WakeArray(array.name, array.node, "a reshape was interrupted and waits for the first write"))
+        elif array.auto_read_only and array.activity is not None and array.activity.delayed:
+            what = noun(array.activity.action)
+            steps.append(WakeArray(array.name, array.node, f"its {what} waits for the first write"))
     return steps
 
 

@@ -34,7 +34,6 @@ from ansible_collections.baremetal.fabric.plugins.module_utils._storage.model im
     GIB,
     MIB,
     Activity,
-    Array,
     Disk,
     Member,
     Pool,
@@ -202,10 +201,6 @@ def test_several_disks_swapped_at_once_are_repaired_at_once_where_redundancy_all
     check_end(host)
 
 
-def hidden(array: Array, **facts: t.Any) -> Array:
-    return replace(array, previous_devices=array.devices - 1, size_now=array.component_size, **facts)
-
-
 def with_first(host: SimulatedHost, **facts: t.Any) -> None:
     first, *rest = host.pool.arrays
     host.pool = replace(host.pool, arrays=(replace(first, **facts), *rest))
@@ -216,6 +211,8 @@ def with_first(host: SimulatedHost, **facts: t.Any) -> None:
     [
         ({"auto_read_only": True, "hidden_reshape": True}, WakeArray),
         ({"suspended": True, "hidden_reshape": True}, ContinueReshape),
+        # Writable and idle in the middle of a reshape: mdadm --readwrite would refuse (rc 1).
+        ({"hidden_reshape": True}, ContinueReshape),
         ({"active": False, "hidden_reshape": True}, StartArray),
     ],
 )
@@ -237,6 +234,12 @@ def test_an_interrupted_reshape_is_taken_up_before_anything_else_and_finished(
     check_end(host)
     assert host.pool.group is not None
     assert host.pool.group.extents == extents
+
+
+def test_a_resync_that_waits_for_the_first_write_is_woken_and_not_waited_for_in_vain() -> None:
+    host = pool_of(*[200 * MIB] * 3)
+    with_first(host, auto_read_only=True, activity=Activity("resync", 0, 10, delayed=True))
+    assert [type(step) for step in plan_pool(host.pool, host.want)] == [WakeArray, AwaitArray]
 
 
 def test_a_running_check_is_stopped_only_when_the_array_has_to_change() -> None:
