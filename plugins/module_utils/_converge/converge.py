@@ -115,6 +115,7 @@ def converge(
 ) -> Outcome[S]:
     """Bring the host to the wanted state and prove that it got there.
 
+    A step that reveals something ends a plan; the host is then observed and the rest is planned from there.
     With ``wait`` false the run ends at the first step that waits for unfinished work; that work and what is
     left of the plan are reported as pending. Raises :class:`Refusal` before anything is touched,
     :class:`StillRunning` when a wait is too long, :class:`NotConverged` when the proof fails, and whatever
@@ -126,26 +127,39 @@ def converge(
     if check_mode or not plan:
         after = _simulated(resource, before, plan)
         changed = any(not step.waits for step in plan)
-        return _outcome(resource, before, after, plan, changed, resource.pending(before))
+        unknown = tuple(
+            Pending(f"What follows '{step.title}' is known when it is done") for step in plan[-1:] if step.reveals
+        )
+        return _outcome(resource, before, after, plan, changed, resource.pending(before) + unknown)
 
+    while True:
+        complete = _carried_out_all(resource, plan, wait, journal)
+        after = resource.observe()
+        left = resource.plan(after)
+        if not complete or not left or left == plan or not plan[-1].reveals:
+            break
+        plan = left
+        journal.plan = Plan((*journal.done, *left))
+
+    pending = resource.pending(after)
+    if not complete:
+        pending += tuple(Pending(what="Next run: " + step.title) for step in left if not step.waits)
+    elif left and not (pending and not wait):
+        titles = "; ".join(step.title for step in left)
+        raise NotConverged(
+            f"All {len(journal.plan)} steps ran without an error, but the host is not in the wanted state. "
+            f"Still to do: {titles}. Something else may be changing the same resource; look at it, then run again."
+        )
+    return _outcome(resource, before, after, journal.plan, journal.changed, pending)
+
+
+def _carried_out_all(resource: Resource[S], plan: Plan, wait: bool, journal: Journal) -> bool:
+    """Carry out ``plan``; return False when the run ends at a step that waits."""
     for step in plan:
         if not _carried_out(resource, step, wait):
-            break
+            return False
         journal.done.append(step)
-
-    after = resource.observe()
-    left = resource.plan(after)
-    pending = resource.pending(after)
-    if len(journal.done) == len(plan):
-        if left and not (pending and not wait):
-            titles = "; ".join(step.title for step in left)
-            raise NotConverged(
-                f"All {len(plan)} steps ran without an error, but the host is not in the wanted state. "
-                f"Still to do: {titles}. Something else may be changing the same resource; look at it, then run again."
-            )
-    else:
-        pending += tuple(Pending(what="Next run: " + step.title) for step in left if not step.waits)
-    return _outcome(resource, before, after, plan, journal.changed, pending)
+    return True
 
 
 def _carried_out(resource: Resource[S], step: Step, wait: bool) -> bool:

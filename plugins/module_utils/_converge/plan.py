@@ -47,6 +47,11 @@ class Step:
         """Whether the step changes nothing itself and only waits for work already under way."""
         return False
 
+    @property
+    def reveals(self) -> bool:
+        """Whether it brings to light what nobody can know beforehand; a plan ends there, to be made anew after it."""
+        return False
+
     def as_dict(self) -> dict[str, t.Any]:
         """Return the step as modules return it: JSON-able, keys title, command, reason, destructive."""
         return {

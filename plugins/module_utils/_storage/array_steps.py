@@ -88,6 +88,10 @@ class StartArray(PoolStep):
         return f"Start array {self.array}"
 
     @property
+    def reveals(self) -> bool:
+        return True  # a reshape on the way, and the volumes that stand on the array
+
+    @property
     def commands(self) -> tuple[Argv, ...]:
         if self.partitions:
             return (("mdadm", "--assemble", "--run", self.node, *self.partitions),)
@@ -142,7 +146,8 @@ class ContinueReshape(PoolStep):
 
     @property
     def commands(self) -> tuple[Argv, ...]:
-        return (("mdadm", "--grow", "--continue", self.node),)
+        # The unit runs 'mdadm --grow --continue', which stays until the reshape has ended.
+        return (("systemctl", "restart", f"mdadm-grow-continue@{self.node.rpartition('/')[2]}.service"),)
 
     def after(self, pool: Pool) -> Pool:
         def continued(array: Array) -> Array:

@@ -52,6 +52,8 @@ def plan_pool(pool: Pool, want: Wanted) -> Plan:
         for step in steps:
             pool = step.after(pool)
         plan.extend(steps)
+        if steps[-1].reveals:
+            return Plan(plan)
     raise RuntimeError(f"The plan for pool {want.name} does not come to an end; please report this.")
 
 
@@ -83,12 +85,13 @@ def _next_steps(pool: Pool, want: Wanted) -> Steps:
 def _wake(pool: Pool, want: Wanted) -> Steps:
     """Start arrays and let begun reshapes go on, before anything writes through them."""
     steps: Steps = []
+    starts: Steps = []
     for array in pool.arrays:
         if not array.active:
             partitions = () if array.assembled else tuple(member.node for member in array.members if member.node)
             node = array.node if array.assembled else f"/dev/md/{array.name}"
             why = "it waits for members that are not there" if array.assembled else "nothing has assembled it"
-            steps.append(StartArray(array.name, node, partitions, why))
+            starts.append(StartArray(array.name, node, partitions, why))
         elif array.suspended or (array.hidden_reshape and not array.auto_read_only):
             why = "its reshape was interrupted" + (" and holds back writes to a range" if array.suspended else "")
             steps.append(ContinueReshape(array.name, array.node, why))
@@ -97,7 +100,7 @@ def _wake(pool: Pool, want: Wanted) -> Steps:
         elif array.auto_read_only and array.activity is not None and array.activity.delayed:
             what = noun(array.activity.action)
             steps.append(WakeArray(array.name, array.node, f"its {what} waits for the first write"))
-    return steps
+    return [*steps, *starts]
 
 
 def _mend_tables(pool: Pool, want: Wanted) -> Steps:

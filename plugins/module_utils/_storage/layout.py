@@ -58,7 +58,7 @@ class Cut:
 
 
 def _balanced(items: t.Sequence[int], least: int, most: int) -> list[t.Sequence[int]]:
-    """Split ``items`` in order into few runs of ``least`` to ``most``, as equal as possible; the last may be left out."""
+    """Split ``items`` in order into few runs of ``least`` to ``most``, as equal as possible; some may be left out."""
     runs = min(-(-len(items) // most), len(items) // least)
     short, longer = divmod(min(len(items), runs * most), runs)
     result = []

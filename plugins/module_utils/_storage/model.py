@@ -257,6 +257,7 @@ class Volume:
     filesystem: str = ""
     filesystem_size: int = 0  #: bytes; 0 without a file system
     mounted_on: tuple[str, ...] = ()
+    active: bool = True  #: the device node exists
 
 
 @dataclass(frozen=True)

@@ -180,6 +180,32 @@ class ExtendVolume(PoolStep):
 
 
 @dataclass(frozen=True)
+class ActivateVolumes(PoolStep):
+    """Make the devices of volumes that the boot left inactive, as when their arrays came late."""
+
+    group: str
+    volumes: tuple[str, ...]
+    reason: str
+
+    @property
+    def title(self) -> str:
+        return f"Activate {', '.join(self.volumes)} of volume group {self.group}"
+
+    @property
+    def reveals(self) -> bool:
+        return True  # the file systems on them
+
+    @property
+    def commands(self) -> tuple[Argv, ...]:
+        return (("lvchange", "--activate", "y", *(f"{self.group}/{volume}" for volume in self.volumes)),)
+
+    def after(self, pool: Pool) -> Pool:
+        for name in self.volumes:
+            pool = with_volume(pool, name, lambda volume: replace(volume, active=True))
+        return pool
+
+
+@dataclass(frozen=True)
 class MakeFilesystem(PoolStep):
     """Make a file system on a blank volume."""
 

@@ -13,6 +13,7 @@ from .._converge.converge import Refusal
 from .model import KIB, MIB, Group, Mount, Pool, Volume, Wanted, WantedVolume
 from .size import human
 from .volume_steps import (
+    ActivateVolumes,
     CreateGroup,
     CreateVolume,
     ExtendGroup,
@@ -101,6 +102,10 @@ def plan_volumes(pool: Pool, want: Wanted) -> list[PoolStep]:
     group = pool.group
     if group is None or not want.volumes:
         return []
+    declared = {wanted.name for wanted in want.volumes}
+    inactive = tuple(volume.name for volume in pool.volumes if volume.name in declared and not volume.active)
+    if inactive:
+        return [ActivateVolumes(group.name, inactive, "their devices are not there")]
     targets = target_sizes(pool, want, group)
     steps: list[PoolStep] = []
     for wanted in want.volumes:

@@ -230,10 +230,29 @@ def test_an_interrupted_reshape_is_taken_up_before_anything_else_and_finished(
     with_first(host, previous_devices=3, size_now=old_size, **facts)
     plan = plan_pool(host.pool, host.want)
     assert isinstance(plan[0], expected)
-    host.run()
+    for _run in range(2):  # a started array shows what stands on it only then
+        host.run()
     check_end(host)
     assert host.pool.group is not None
     assert host.pool.group.extents == extents
+
+
+def test_a_plan_ends_where_an_array_is_started_because_nobody_knows_what_stands_on_it() -> None:
+    host = pool_of(*[200 * MIB] * 3, volumes=VOLUMES)
+    host.pool = replace(host.pool, group=None, volumes=())  # LVM sees nothing of it before
+    with_first(host, active=False)
+    plan = plan_pool(host.pool, host.want)
+    assert [type(step) for step in plan] == [StartArray]
+    assert plan[-1].reveals
+
+
+def test_volumes_that_the_boot_left_inactive_are_activated_before_anything_is_done_to_them() -> None:
+    host = pool_of(*[200 * MIB] * 3, volumes=VOLUMES)
+    dark = tuple(replace(volume, active=False, filesystem="", filesystem_size=0) for volume in host.pool.volumes)
+    host.pool = replace(host.pool, volumes=dark)
+    assert [step.title for step in plan_pool(host.pool, host.want)] == [
+        "Activate bits, share, rest of volume group data"
+    ]
 
 
 def test_a_resync_that_waits_for_the_first_write_is_woken_and_not_waited_for_in_vain() -> None:
