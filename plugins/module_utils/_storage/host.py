@@ -12,6 +12,9 @@ import mmap
 import os
 import stat
 
+#: How fstab names a device other than by path, and udev's folder for it (fstab(5)).
+_TAGS = {"UUID": "by-uuid", "LABEL": "by-label", "PARTUUID": "by-partuuid", "PARTLABEL": "by-partlabel", "ID": "by-id"}
+
 
 class Host:
     """Reads the files of a host below ``root``; another root serves captured trees."""
@@ -34,6 +37,17 @@ class Host:
         except OSError:
             return ""
 
+    def text_of(self, path: str) -> str:
+        """Return the whole text of a configuration file; "" when there is none. Raises OSError otherwise.
+
+        Bytes that are no UTF-8 are kept as surrogates, so that writing the text back changes none of them.
+        """
+        try:
+            with open(self.at(path), encoding="utf-8", errors="surrogateescape", newline="") as file:
+                return file.read()
+        except FileNotFoundError:
+            return ""
+
     def number(self, path: str, default: int = 0) -> int:
         """Return the whole number in a file, ``default`` when there is none."""
         text = self.text(path)
@@ -54,12 +68,19 @@ class Host:
         """Return ``path`` with all symbolic links followed, also when it ends in nothing."""
         return os.path.realpath(self.at(path))[len(self.root) :]
 
-    def link_target(self, path: str) -> str:
-        """Return the last name of what the symbolic link ``path`` points to; "" for anything else."""
-        try:
-            return os.path.basename(os.readlink(self.at(path)))
-        except OSError:
-            return ""
+    def resolve_tag(self, device: str) -> str:
+        """Return the node that a device in fstab means: UUID=..., LABEL=..., ID=... or a path.
+
+        A device-mapper device comes back as /dev/mapper/NAME, which tells its volume; what leads to nothing
+        comes back as it is.
+        """
+        tag, equals, value = device.partition("=")
+        path = f"/dev/disk/{_TAGS[tag]}/" + value.strip('"') if equals and tag in _TAGS else device
+        number = self.device_number(path) if path.startswith("/dev/") else ""
+        if not number:
+            return device
+        name = self.text(f"/sys/dev/block/{number}/dm/name")
+        return f"/dev/mapper/{name}" if name else self.resolve(path)
 
     def modified(self, path: str) -> int | None:
         """Return the time of the last change in nanoseconds; None when there is no such file."""
@@ -77,14 +98,6 @@ class Host:
         if not stat.S_ISBLK(status.st_mode):
             return ""
         return f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}"
-
-    def file_system_number(self, path: str) -> str:
-        """Return "MAJOR:MINOR" of the device that the file system at ``path`` is on; "" without such a path."""
-        try:
-            device = os.stat(self.at(path)).st_dev
-        except OSError:
-            return ""
-        return f"{os.major(device)}:{os.minor(device)}"
 
     def busy(self, node: str) -> bool:
         """Whether the kernel or a process holds the device ``node``, or a partition of it, for itself (open(2))."""

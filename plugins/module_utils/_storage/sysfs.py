@@ -145,17 +145,20 @@ def _identity(host: Host, directory: str) -> tuple[str, str, str]:
     return serial, wwn, model or host.text(f"{directory}/device/model")
 
 
-def _partition(host: Host, directory: str, name: str) -> KernelPartition:
-    label = ""
+def _label(host: Host, directory: str) -> str:
     for line in host.text(f"{directory}/uevent").splitlines():
         if line.startswith("PARTNAME="):
-            label = line[len("PARTNAME=") :]
+            return line[len("PARTNAME=") :]
+    return ""
+
+
+def _partition(host: Host, directory: str, name: str) -> KernelPartition:
     return KernelPartition(
         name=name,
         number=host.number(f"{directory}/partition"),
         start=host.number(f"{directory}/start") * _SECTOR,
         size=host.number(f"{directory}/size") * _SECTOR,
-        label=label,
+        label=_label(host, directory),
         holders=tuple(host.names(f"{directory}/holders")),
     )
 
@@ -163,8 +166,7 @@ def _partition(host: Host, directory: str, name: str) -> KernelPartition:
 def partition_labels(host: Host, disk: str) -> tuple[str, ...]:
     """Return the labels of the partitions that the kernel has on the disk ``disk`` (a name in sysfs)."""
     directory = f"/sys/block/{disk}"
-    names = (name for name in host.names(directory) if name.startswith(disk))
-    return tuple(_partition(host, f"{directory}/{name}", name).label for name in names)
+    return tuple(_label(host, f"{directory}/{name}") for name in host.names(directory) if name.startswith(disk))
 
 
 def read_disk(host: Host, name: str) -> KernelDisk:
