@@ -15,7 +15,7 @@ from .part import ROOT
 _IGNORE_FILES = re.compile(r"tests/sanity/ignore-.*\.txt|\.ansible-lint-ignore|\.config/ansible-lint-ignore\.txt")
 _YAML_COMMENT = re.compile(r"#\s*(noqa|yamllint\s+disable)\b")
 _LINT_SETTING = re.compile(r"^(skip_list|warn_list|exclude_paths|mock_modules|mock_roles)\s*:")
-_PYTHON_COMMENT = re.compile(r"#\s*(pylint:\s*disable|fmt:\s*(off|skip)|ruff:\s*noqa|mypy:\s*ignore|novm\b)")
+_PYTHON_COMMENT = re.compile(r"#\s*(pylint:\s*disable|fmt:\s*(off|skip)|ruff:\s*noqa|mypy:\s*ignore)")
 
 
 def find(checkout: Path) -> list[str]:
