@@ -123,9 +123,16 @@ def wake(step: WakeArray, execution: Execution) -> None:
 
 def continue_reshape(step: ContinueReshape, execution: Execution) -> None:
     """Have an mdadm take up the reshape whose own was killed."""
-    for argv in step.commands:
-        execution.run(argv)
+    take_up_reshape(array_at(step.node, execution), execution)
     _soon(lambda: not array_at(step.node, execution).hidden_reshape)
+
+
+def take_up_reshape(array: KernelArray, execution: Execution) -> None:
+    """Start an mdadm that looks after the reshape of ``array`` to its end, and do not wait for that."""
+    if execution.host.exists("/run/systemd/system"):
+        execution.run(("systemctl", "restart", f"mdadm-grow-continue@{array.name}.service"))
+    else:
+        execution.run(("mdadm", "--grow", "--continue", array.node))
 
 
 def add(step: AddMembers, execution: Execution) -> None:

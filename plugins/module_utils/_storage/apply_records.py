@@ -40,20 +40,13 @@ def array_uuid(name: str, execution: Execution) -> str:
     raise StepFailed(f"mdadm tells no UUID for array {name}; see 'mdadm --detail {array.node}'.")
 
 
-def _text(path: str) -> str:
-    try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            return file.read()
-    except FileNotFoundError:
-        return ""
-
-
 def record_arrays(step: RecordArrays, execution: Execution) -> None:
     """Write one ARRAY line for each array of the pool, by UUID."""
-    path = execution.host.at(mdadm_conf_path(execution))
+    path = mdadm_conf_path(execution)
+    before = execution.host.text_of(path)
     pool = step.arrays[0].rpartition("-")[0]
     uuids = {int(name.rpartition("-")[2]): array_uuid(name, execution) for name in step.arrays}
-    replace_file(path, mdadm_conf.with_arrays(_text(path), pool, uuids))
+    replace_file(execution.host.at(path), mdadm_conf.with_arrays(before, pool, uuids))
 
 
 def rebuild_initramfs(step: RebuildInitramfs, execution: Execution) -> None:
@@ -64,11 +57,10 @@ def rebuild_initramfs(step: RebuildInitramfs, execution: Execution) -> None:
 
 def record_mount(step: RecordMount, execution: Execution) -> None:
     """Write the line of one volume, and let systemd read it."""
-    path = execution.host.at(FSTAB)
     group = step.mount.device.split("/")[2]
-    before = _text(path)
+    before = execution.host.text_of(FSTAB)
     after = fstab.with_mount(before, group, step.mount, execution.host.resolve_tag)
     if after != before:
-        replace_file(path, after)
+        replace_file(execution.host.at(FSTAB), after)
     if execution.host.exists("/run/systemd/system"):
         execution.run(("systemctl", "daemon-reload"))

@@ -12,7 +12,7 @@ import time
 
 from .._converge.command import CommandError
 from .._converge.converge import StepFailed, StillRunning
-from .apply_arrays import BEGIN, array_called, set_action
+from .apply_arrays import BEGIN, array_called, set_action, take_up_reshape
 from .array_steps import AwaitArray, noun
 from .execution import Execution
 from .picture import duration
@@ -105,7 +105,7 @@ class _Wait:
                 self.execution.run(("mdadm", "--readwrite", self.array.node))
         elif self.array.suspended and still > BEGIN and self._first("continue"):
             # The mdadm that moved the range along was killed; writes there hang until another one does.
-            self.execution.run(("mdadm", "--grow", "--continue", self.array.node))
+            take_up_reshape(self.array, self.execution)
         elif self.array.action == "frozen" and still > BEGIN and self._first("thaw"):
             # An mdadm that died while it changed the array has left it so; this is how mdadm itself ends it.
             set_action(self.array, "idle", self.execution)

@@ -80,7 +80,7 @@ def replace_file(path: str, text: str, mode: int = 0o644) -> None:
         os.unlink(staged)  # of a run that was cut off
     descriptor = os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
-        with open(descriptor, "w", encoding="utf-8", errors="surrogateescape") as file:
+        with open(descriptor, "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
             file.write(text)
             file.flush()
             if status is not None:

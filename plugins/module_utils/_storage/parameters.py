@@ -61,7 +61,7 @@ RAID_POOL_SPEC: dict[str, dict[str, t.Any]] = {
             "name": {"type": "str", "required": True},
             "size": {"type": "str", "required": True},
             "filesystem": {"type": "str", "choices": ["ext4", "xfs"]},
-            "mount_point": {"type": "str"},
+            "mount_point": {"type": "path"},
             "nofail": {"type": "bool", "default": True},
         },
     },
