@@ -29,7 +29,7 @@ from .array_steps import (
     noun,
 )
 from .disk_steps import MoveBackupTable, PoolStep, TellKernel, WipeDisk
-from .eligible import prepared_on, reserved_for_replacement, usable_disks
+from .eligible import prepared_on, usable_disks
 from .layout import Placement, allocate, data_alignment, existing_slices, least_members, level_for, shape_for
 from .model import Array, Partition, Pool, Wanted, slice_index, slice_name
 from .phases import Phase, Steps, partition_steps, settle
@@ -163,7 +163,7 @@ def _grow(pool: Pool, want: Wanted) -> Steps:
         if each.array is None:
             unmade[each.index] = _partitions(pool, growth.joins, add)
             continue
-        spares = [m for m in each.array.members if m.spare and m.disk not in reserved_for_replacement(pool, want)]
+        spares = [member for member in each.array.members if member.spare]
         room = want.most_members - each.array.devices - len(spares)
         add = add[: max(0, room)]
         if add or spares:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import typing as t
 
 from .._converge.converge import Refusal
+from .eligible import reserved_for_replacement
 from .layout import largest_gap, smallest_slice, waiting_room
 from .model import Array, Disk, Pool, Wanted, slice_index
 from .size import human
@@ -190,7 +191,10 @@ def _too_small_to_repair(pool: Pool, want: Wanted) -> str:
         if any(set(array.strays) & {part.node for part in disk.partitions} for disk in pool.disks if disk.declared):
             continue
         fitting = [disk for disk in pool.disks if disk.declared and _could_repair(array, disk)]
+        reserved = reserved_for_replacement(pool, want)
         for disk in _new_disks(pool):
+            if disk.node in reserved:
+                continue
             if not fitting and not disk.foreign and largest_gap(disk)[1] < array.needed_size:
                 offer = human(largest_gap(disk)[1])
                 return (

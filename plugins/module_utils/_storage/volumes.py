@@ -53,7 +53,7 @@ def plan_group(pool: Pool, extent_size: int, pe_start: int) -> list[PoolStep]:
     for array in arrays:
         for volume in group.volumes:
             grown = volume.extents_of(array.size_now, group.extent_size)
-            if volume.array == array.name and not array.reshaping and grown > volume.extents:
+            if volume.array == array.name and grown > volume.extents:
                 steps.append(ResizePhysicalVolume(array.name, array.node, "the array has grown"))
     return steps
 
@@ -72,10 +72,7 @@ def wanted_extents(volume: WantedVolume, group: Group, current: int, free: int) 
 
 
 def target_sizes(pool: Pool, want: Wanted, group: Group) -> dict[str, int]:
-    """Return the extents that each declared volume is to have. Raises Refusal when the pool is too small.
-
-    A volume is never planned smaller than it is.
-    """
+    """Return the extents that each declared volume is to have. Raises Refusal when the pool is too small."""
     current = {volume.name: volume.extents for volume in pool.volumes}
     taken = sum(current.values())
     targets: dict[str, int] = {}
@@ -87,7 +84,7 @@ def target_sizes(pool: Pool, want: Wanted, group: Group) -> dict[str, int]:
                 f"Volume {wanted.name} would get no room: pool {pool.name} has {human(group.size)}, "
                 f"all of it taken or too little for the share asked for. Nothing was changed."
             )
-        targets[wanted.name] = max(extents, have)
+        targets[wanted.name] = extents
         taken += targets[wanted.name] - have
     if taken > group.extents:
         raise Refusal(

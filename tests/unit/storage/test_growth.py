@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.baremetal.fabric.plugins.module_utils._converge.converge import Refusal
 from ansible_collections.baremetal.fabric.plugins.module_utils._storage.array_steps import (
+    AddMembers,
     AwaitArray,
     ContinueReshape,
     CreateArray,
@@ -385,6 +386,96 @@ def test_volumes_follow_the_growth_of_the_pool() -> None:
     assert sizes["share"] == host.pool.group.extents * 30 // 100 > share
     assert sum(sizes.values()) == host.pool.group.extents
     assert all(v.filesystem_size == v.extents * host.pool.group.extent_size for v in host.pool.volumes)
+
+
+def change_disk(host: SimulatedHost, number: int, **facts: t.Any) -> None:
+    node = f"/dev/sd{number}x"
+    disks = tuple(replace(disk, **facts) if disk.node == node else disk for disk in host.pool.disks)
+    host.pool = replace(host.pool, disks=disks)
+
+
+def grow_disks(host: SimulatedHost, *numbers: int) -> None:
+    """Give disks 300 MiB more, as a hypervisor does."""
+    for number in numbers:
+        disk = host.pool.disk(f"/dev/sd{number}x")
+        assert disk is not None
+        grown = replace(disk, size=disk.size + 300 * MIB)
+        change_disk(host, number, size=grown.size, gpt_end=grown.usable_end)
+
+
+def test_a_pool_that_lacks_redundancy_does_not_grow() -> None:
+    host = pool_of(*[200 * MIB] * 4)
+    grow_disks(host, 0, 1, 2)
+    host.pull(3, forget=False)
+    assert not plan_pool(host.pool, host.want)
+
+
+def test_a_new_slice_waits_until_redundancy_is_back() -> None:
+    host = pool_of(*[200 * MIB] * 3)
+    grow_disks(host, 0, 1)
+    first, *others = host.array(0).members
+    recovering = (replace(first, in_sync=False), *others)
+    with_first(host, activity=Activity("recover", 1, 10), members=recovering)
+    kinds = [type(step) for step in plan_pool(host.pool, host.want)]
+    assert kinds.index(AwaitArray) < kinds.index(CreateArray)
+
+
+def test_no_slice_gets_more_members_than_the_cap() -> None:
+    host = pool_of(*[200 * MIB] * 4, most_members=4)
+    host.plug(200 * MIB)
+    assert not plan_pool(host.pool, host.want)
+    host.plug(200 * MIB)
+    host.run()
+    assert [shape[:2] for shape in host.shapes] == [(5, 4), (1, 2)]
+    check_end(host)
+
+
+def test_a_slice_prepared_beyond_the_cap_is_left_alone() -> None:
+    host = pool_of(*[200 * MIB] * 3)
+    host.plug(200 * MIB)
+    host.run(most_steps=1)
+    host.want = replace(host.want, most_members=3)
+    assert not plan_pool(host.pool, host.want)
+
+
+def test_a_check_gives_way_to_a_replacement() -> None:
+    host = pool_of(*[200 * MIB] * 3)
+    apply_event(host, "replace", 1, 200 * MIB)
+    with_first(host, activity=Activity("check", 1, 10))
+    kinds = [type(step) for step in plan_pool(host.pool, host.want)]
+    assert kinds.index(PauseCheck) < kinds.index(ReplaceMember)
+
+
+def test_a_replaced_disk_keeps_its_copy_while_an_array_lacks_a_member() -> None:
+    host = pool_of(*[200 * MIB] * 3)
+    apply_event(host, "replace", 1, 200 * MIB)
+    plan = plan_pool(host.pool, host.want)
+    host.run(most_steps=len(plan) - 1)
+    assert plan[-1].title.startswith("Release")
+    host.pull(0, forget=False)
+    assert not plan_pool(host.pool, host.want)
+
+
+def test_a_failed_disk_is_not_used_again_though_it_has_room() -> None:
+    host = pool_of(*[200 * MIB] * 3, 500 * MIB)
+    *others, last = host.array(0).members
+    with_first(host, members=(*others, replace(last, faulty=True, in_sync=False, slot=None)))
+    assert not plan_pool(host.pool, host.want)
+
+
+def test_a_disk_reserved_for_a_replacement_does_not_repair_another_slice_first() -> None:
+    host = pool_of(200 * MIB, 400 * MIB, 400 * MIB, 400 * MIB)
+    *others, last = host.array(1).members
+    apply_event(host, "replace", 0, 300 * MIB)
+    first, second = host.pool.arrays
+    lacking = replace(second, members=(*others, replace(last, faulty=True, in_sync=False, slot=None)))
+    host.pool = replace(host.pool, arrays=(first, lacking))
+    plan = plan_pool(host.pool, host.want)
+    assert [step.array for step in plan if isinstance(step, ReplaceMember)] == ["data-0"]
+    apply_event(host, "add", 0, 150 * MIB)
+    with pytest.raises(Refusal, match="by-id/5 is too small to repair array data-1"):
+        plan_pool(host.pool, host.want)
+    assert not any(isinstance(step, AddMembers) for step in plan)
 
 
 def test_a_plan_for_a_thousand_disks_takes_under_a_second() -> None:

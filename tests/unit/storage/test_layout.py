@@ -69,6 +69,10 @@ def test_disks_that_differ_by_less_than_the_smallest_slice_share_theirs() -> Non
     assert [cut.members for cut in cut_rooms([4000, 4003, 4001], smallest=40)] == [(0, 1, 2)]
 
 
+def test_the_next_slice_starts_aligned_behind_one_of_odd_size() -> None:
+    assert [cut.size for cut in cut_rooms([10, 25, 25], alignment=8)] == [10, 25 - 16]
+
+
 def test_more_disks_than_the_cap_are_split_into_equal_groups_of_like_size() -> None:
     cuts = cut_rooms([8] * 9 + [4] * 8, most=16)
     assert [(cut.size, len(cut.members)) for cut in cuts] == [(8, 9), (4, 8)]
