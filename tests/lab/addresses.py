@@ -10,7 +10,7 @@ from collections.abc import Collection
 from .errors import LabError, TopologyError
 from .topology import SWITCH
 
-LAB_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,22}[a-z0-9])?\Z")
+LAB_NAME = re.compile(r"[a-z0-9]([a-z0-9_-]{0,26}[a-z0-9])?\Z")
 NAMESPACE_PREFIX = "lab-"
 
 # Shared address space (RFC 6598): no lab topology and no article uses it, so uplinks never collide with what is tested.
@@ -23,7 +23,7 @@ def check_lab_name(name: str) -> str:
     """The name itself; raises TopologyError when it cannot become part of namespace and file names."""
     if not LAB_NAME.match(name) or "--" in name:
         raise TopologyError(
-            f"lab name {name!r} will not do: up to 24 lower-case letters, digits and single inner dashes"
+            f"lab name {name!r} will not do: up to 28 lower-case letters, digits, inner underscores and single dashes"
         )
     return name
 
