@@ -248,8 +248,8 @@ def _volumes(pool: Pool, want: Wanted) -> str:
                 f"fstab uses {wanted.mount_point} for {taken[wanted.mount_point]} already; choose another mount point."
             )
         volume = have.get(wanted.name)
-        if volume is None or group is None:
-            continue
+        if volume is None or group is None or group.missing:
+            continue  # new, or nothing is done to volumes before every physical volume is back
         if wanted.filesystem and volume.filesystem and volume.filesystem != wanted.filesystem:
             return (
                 f"Volume {volume.name} holds {volume.filesystem}, but {wanted.filesystem} is declared; "

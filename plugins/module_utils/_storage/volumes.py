@@ -44,6 +44,8 @@ def plan_group(pool: Pool, extent_size: int, pe_start: int) -> list[PoolStep]:
         names = tuple(array.name for array in arrays)
         nodes = tuple(array.node for array in arrays)
         return [CreateGroup(pool.name, names, nodes, pe_start, extent_size, "the pool needs one")]
+    if group.missing:
+        return []  # LVM changes nothing before every physical volume is back
     steps: list[PoolStep] = []
     known = {volume.array for volume in group.volumes}
     new = [array for array in arrays if array.name not in known]
@@ -97,7 +99,7 @@ def target_sizes(pool: Pool, want: Wanted, group: Group) -> dict[str, int]:
 def plan_volumes(pool: Pool, want: Wanted) -> list[PoolStep]:
     """Make and grow volumes and their file systems, record and mount them."""
     group = pool.group
-    if group is None or not want.volumes:
+    if group is None or group.missing or not want.volumes:
         return []
     declared = {wanted.name for wanted in want.volumes}
     inactive = tuple(volume.name for volume in pool.volumes if volume.name in declared and not volume.active)

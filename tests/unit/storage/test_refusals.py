@@ -330,6 +330,16 @@ class TestVolumes:
         self.declare(host, WantedVolume("bits", Size(percent=20), "ext4"))
         assert "never shrunk" in refused(host)
 
+    def test_nothing_is_done_to_volumes_while_a_physical_volume_is_missing(self, host: SimulatedHost) -> None:
+        self.declare(host, WantedVolume("bits", Size(percent=50), "ext4"))
+        host.run()
+        group = host.pool.group
+        assert group is not None
+        half = tuple(replace(volume, extents=volume.extents // 2) for volume in group.volumes)
+        host.pool = replace(host.pool, group=replace(group, volumes=half, missing=1))
+        assert titles(host) == []
+        assert "Volume group data lacks 1 physical volumes." in said(host)
+
     def test_more_than_the_pool_has(self, host: SimulatedHost) -> None:
         self.declare(host, WantedVolume("bits", Size(bytes=5000 * MIB), "ext4"))
         words = refused(host)
