@@ -19,6 +19,10 @@ class Refusal(Exception):
     """The request cannot be carried out safely; nothing was touched. One sentence for the person on call."""
 
 
+class ObservationFailed(Exception):
+    """A tool answered in a way that leaves the state of the host unknown."""
+
+
 class StillRunning(Exception):
     """Work that a step waits for did not end within the time allowed; it goes on by itself."""
 

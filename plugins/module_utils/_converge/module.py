@@ -12,7 +12,18 @@ import typing as t
 from dataclasses import dataclass, field
 
 from .command import CommandError, MissingTool, Runner, require
-from .converge import Journal, NotConverged, Outcome, Pending, Refusal, Resource, StepFailed, StillRunning, converge
+from .converge import (
+    Journal,
+    NotConverged,
+    ObservationFailed,
+    Outcome,
+    Pending,
+    Refusal,
+    Resource,
+    StepFailed,
+    StillRunning,
+    converge,
+)
 from .lock import Lock, LockHeld
 
 if t.TYPE_CHECKING:
@@ -30,6 +41,7 @@ TOLD: tuple[type[Exception], ...] = (
     MissingTool,
     LockHeld,
     CommandError,
+    ObservationFailed,
     StepFailed,
     StillRunning,
     NotConverged,
@@ -81,6 +93,25 @@ def run(module: AnsibleModule, task_for: t.Callable[[Parameters], Task[S]]) -> N
             module.exit_json(**success(outcome, task.facts(outcome.after)))
 
 
+def look(
+    module: AnsibleModule, look_at: t.Callable[[Parameters, Runner], dict[str, t.Any]], tools: t.Mapping[str, str]
+) -> None:
+    """Return what ``look_at`` finds, and end the module. For modules that change nothing."""
+    try:
+        require(tools)
+        found = look_at(module.params, Runner())
+    except TOLD as error:
+        module.fail_json(msg=_words(error))
+    else:
+        module.exit_json(changed=False, **found)
+
+
+def _words(error: Exception) -> str:
+    if isinstance(error, OSError):
+        return f"The host answered: {error.strerror or error}" + (f" ({error.filename})." if error.filename else ".")
+    return str(error)
+
+
 def success(outcome: Outcome[S], facts: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     """Return the values that a module returns when all went well."""
     return {
@@ -94,9 +125,7 @@ def success(outcome: Outcome[S], facts: t.Mapping[str, t.Any]) -> dict[str, t.An
 
 def failure(error: Exception, journal: Journal) -> dict[str, t.Any]:
     """Return the values that a module returns when it fails: also what was planned, and what of it is done."""
-    text = str(error)
-    if isinstance(error, OSError):
-        text = f"The host answered: {error.strerror or error}" + (f" ({error.filename})." if error.filename else ".")
+    text = _words(error)
     if journal.plan:
         done = f"{len(journal.done)} of {len(journal.plan)} steps were done"
         next_step = journal.plan[len(journal.done)].title if len(journal.done) < len(journal.plan) else ""

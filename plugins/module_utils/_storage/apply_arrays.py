@@ -27,6 +27,7 @@ from .array_steps import (
     WakeArray,
 )
 from .execution import Execution, until
+from .inspect_arrays import Identity, claimed_index, identify
 from .sysfs import KernelArray, KernelMember, array_names, read_array, sysfs_name
 
 #: Seconds that md's thread gets to begin with what it was asked for.
@@ -38,17 +39,13 @@ def array_at(node: str, execution: Execution) -> KernelArray:
     return read_array(execution.host, sysfs_name(os.path.realpath(node)))
 
 
-def array_called(name: str, execution: Execution) -> KernelArray:
-    """Return the running array called ``name``, whatever its node is called. Raises :class:`StepFailed`."""
-    node = f"/dev/md/{name}"
-    if execution.is_block_device(node):
-        return array_at(node, execution)
+def array_called(name: str, execution: Execution) -> Identity:
+    """Return the running array that is slice ``name``, whatever its node is called. Raises :class:`StepFailed`."""
+    pool, _, index = name.rpartition("-")
     for each in array_names(execution.host):
-        with contextlib.suppress(CommandError):
-            lines = execution.run(("mdadm", "--detail", "--export", f"/dev/{each}")).splitlines()
-            # mdadm leaves the home host away when it is this host.
-            if any(line.startswith("MD_NAME=") and line[8:].rpartition(":")[2] == name for line in lines):
-                return read_array(execution.host, each)
+        identity = identify(execution.host, read_array(execution.host, each))
+        if claimed_index(execution.host, pool, identity, in_group=True) == int(index):
+            return identity
     raise StepFailed(f"Array {name} does not run any more; see /proc/mdstat and the kernel's log, then run again.")
 
 
@@ -86,6 +83,7 @@ def set_action(array: KernelArray, action: str, execution: Execution) -> None:
 
 def create(step: CreateArray, execution: Execution) -> None:
     """Make an array. What old data would become its beginning is zeroed first, for LVM and udev look there."""
+    execution.await_nodes(step.partitions)
     for partition in step.partitions:
         zero(partition, ((step.data_offset, min(EDGE, step.component_size)),), exclusive=True)
     execution.settle_udev()
@@ -96,6 +94,7 @@ def create(step: CreateArray, execution: Execution) -> None:
 
 def start(step: StartArray, execution: Execution) -> None:
     """Start an array."""
+    execution.await_nodes(step.partitions)
     for argv in step.commands:
         execution.run(argv)
     _await_running(step.array, step.node, execution)
@@ -137,6 +136,7 @@ def take_up_reshape(array: KernelArray, execution: Execution) -> None:
 
 def add(step: AddMembers, execution: Execution) -> None:
     """Add members, and let md begin with them."""
+    execution.await_nodes(step.partitions)
     for argv in step.commands:
         execution.run(argv)
     array = array_at(step.node, execution)
@@ -165,6 +165,7 @@ def drop(step: DropMembers, execution: Execution) -> None:
 def replace_member(step: ReplaceMember, execution: Execution) -> None:
     """Begin a hot replacement; when mdadm fails it may leave the wish for one behind, which is taken back."""
     *adding, beginning = step.commands
+    execution.await_nodes((step.new,))
     for argv in adding:
         execution.run(argv)
     try:
@@ -193,9 +194,9 @@ def replace_member(step: ReplaceMember, execution: Execution) -> None:
 
 def cancel_replacement(step: CancelReplacement, execution: Execution) -> None:
     """Take back a wish for replacement."""
-    array = array_called(step.array, execution)
+    array = array_called(step.array, execution).kernel
     set_member_state(array, step.partition, "-want_replacement", execution)
-    member = member_of(array_called(step.array, execution), step.partition)
+    member = member_of(array_called(step.array, execution).kernel, step.partition)
     if member is not None and member.member.want_replacement:
         raise StepFailed(f"md still wants to replace {step.partition} in array {step.array}; see the kernel's log.")
 
@@ -213,6 +214,7 @@ def pause_check(step: PauseCheck, execution: Execution) -> None:
 
 def grow(step: GrowArray, execution: Execution) -> None:
     """Begin a reshape. The wait for it is a step of its own."""
+    execution.await_nodes(step.add)
     for argv in step.commands:
         execution.run(argv)
     until(

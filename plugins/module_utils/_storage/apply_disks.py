@@ -56,6 +56,7 @@ def locked(disk: str, execution: Execution) -> t.Iterator[None]:
 
         until(taken, lambda: f"{disk} stayed locked by another program for {PATIENCE:.0f} s; see 'lslocks'. Run again.")
         yield
+        execution.disks_changed = True
         with contextlib.suppress(CommandError):  # no udev runs
             execution.run(("udevadm", "control", "--ping", "--timeout=30"))
     finally:
@@ -136,8 +137,6 @@ def partition(step: PartitionDisk, execution: Execution) -> None:
         execution.run(table)
         _update_kernel(step.disk, execution)
         _await_partitions(step.disk, step.slices, execution)
-    execution.settle_udev()
-    _await_partitions(step.disk, step.slices, execution)
 
 
 def _refuse_overlap(step: PartitionDisk, execution: Execution) -> None:
@@ -172,7 +171,6 @@ def wipe(step: WipeDisk, execution: Execution) -> None:
                 f"was wiped; something holds them. See 'lsblk {step.disk}', stop what uses them, then run again."
             ),
         )
-    execution.settle_udev()
 
 
 def move_backup_table(step: MoveBackupTable, execution: Execution) -> None:
@@ -187,7 +185,6 @@ def move_backup_table(step: MoveBackupTable, execution: Execution) -> None:
             lambda: _kernel_partitions(step.disk, execution) == before,
             lambda: f"The kernel lost partitions of {step.display} while its backup table was moved. Run again.",
         )
-    execution.settle_udev()
 
 
 def tell_kernel(step: TellKernel, execution: Execution) -> None:
@@ -195,8 +192,6 @@ def tell_kernel(step: TellKernel, execution: Execution) -> None:
     with locked(step.disk, execution):
         _update_kernel(step.disk, execution)
         _await_partitions(step.disk, step.partitions, execution)
-    execution.settle_udev()
-    _await_partitions(step.disk, step.partitions, execution)
 
 
 def release(step: ReleaseDisk, execution: Execution) -> None:

@@ -14,7 +14,7 @@ from . import fstab, mdadm_conf
 from .apply_arrays import array_called
 from .array_steps import RebuildInitramfs, RecordArrays
 from .execution import Execution, replace_file
-from .superblock import normal_uuid
+from .initramfs import stale_images
 from .volume_steps import RecordMount
 
 FSTAB = "/etc/fstab"
@@ -28,24 +28,12 @@ def mdadm_conf_path(execution: Execution) -> str:
     return next(path for path in mdadm_conf.PATHS if execution.host.exists(os.path.dirname(path)))
 
 
-def array_uuid(name: str, execution: Execution) -> str:
-    """Return the UUID of a running array as mdadm prints it. Raises :class:`StepFailed`."""
-    array = array_called(name, execution)
-    uuid = normal_uuid(array.uuid)
-    if uuid:
-        return uuid
-    for line in execution.run(("mdadm", "--detail", "--export", array.node)).splitlines():
-        if line.startswith("MD_UUID="):
-            return normal_uuid(line[len("MD_UUID=") :])
-    raise StepFailed(f"mdadm tells no UUID for array {name}; see 'mdadm --detail {array.node}'.")
-
-
 def record_arrays(step: RecordArrays, execution: Execution) -> None:
     """Write one ARRAY line for each array of the pool, by UUID."""
     path = mdadm_conf_path(execution)
     before = execution.host.text_of(path)
     pool = step.arrays[0].rpartition("-")[0]
-    uuids = {int(name.rpartition("-")[2]): array_uuid(name, execution) for name in step.arrays}
+    uuids = {int(name.rpartition("-")[2]): array_called(name, execution).uuid for name in step.arrays}
     replace_file(execution.host.at(path), mdadm_conf.with_arrays(before, pool, uuids))
 
 
@@ -53,6 +41,12 @@ def rebuild_initramfs(step: RebuildInitramfs, execution: Execution) -> None:
     """Rebuild the initramfs images. update-initramfs also succeeds where it is configured to do nothing."""
     for argv in step.commands:
         execution.run(argv)
+    stale = stale_images(execution.host, mdadm_conf_path(execution))
+    if stale:
+        raise StepFailed(
+            f"update-initramfs did not renew {', '.join(stale)}; look for 'update_initramfs=no' in "
+            "/etc/initramfs-tools/update-initramfs.conf, and whether /boot is mounted read-only."
+        )
 
 
 def record_mount(step: RecordMount, execution: Execution) -> None:

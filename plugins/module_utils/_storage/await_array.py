@@ -54,7 +54,7 @@ class _Wait:
     def __init__(self, step: AwaitArray, execution: Execution) -> None:
         self.step = step
         self.execution = execution
-        self.array = array_called(step.array, execution)
+        self.array = array_called(step.array, execution).kernel
         self._failed_before = _failed(self.array)
         self._still_since: float | None = None
         self._tried: set[str] = set()

@@ -33,6 +33,8 @@ class Execution:
         self.runner = runner
         self.host = host
         self.deadline = deadline
+        #: Whether udev may still have to look at disks that were changed.
+        self.disks_changed = False
 
     def run(self, argv: t.Sequence[str], accept: t.Container[int] = (0,)) -> str:
         """Run a command; see :meth:`Runner.run`."""
@@ -40,8 +42,21 @@ class Execution:
 
     def settle_udev(self) -> None:
         """Let udev work off its queue, within bounds. Proves nothing: callers look for themselves afterwards."""
+        self.disks_changed = False
         with contextlib.suppress(CommandError):  # no udev, or it is slow
             self.run(("udevadm", "settle", "--timeout=30"))
+
+    def await_nodes(self, nodes: t.Collection[str]) -> None:
+        """Wait until block devices are there that were made by earlier steps, and nobody looks at them any more.
+
+        After changes to several disks udev's queue is worked off once, before the first use.
+        """
+        if self.disks_changed:
+            self.settle_udev()
+        until(
+            lambda: all(map(self.is_block_device, nodes)),
+            lambda: f"{', '.join(node for node in nodes if not self.is_block_device(node))} vanished; run again.",
+        )
 
     def is_block_device(self, path: str) -> bool:
         """Return whether ``path`` leads to a block device."""

@@ -15,8 +15,10 @@ import typing as t
 from dataclasses import replace
 
 from .._converge.command import Runner
+from .._converge.converge import ObservationFailed
 from . import filesystem, fstab, lvm, mdadm_conf
 from .host import Device, Host
+from .initramfs import images, stale_images
 from .inspect_arrays import Claim, Identity, Piece, build, choose, claimed_index, disks_of, identify, pieces
 from .inspect_disks import Contents, Location, locate, read_contents, twins
 from .inspect_ownership import Ownership, judge
@@ -28,10 +30,6 @@ from .sysfs import Use, array_names, partition_labels, read_array, read_uses, sy
 
 # Kinds of block devices that are never a disk of a pool, unless declared: not worth a look for its partitions.
 _NO_DISKS = ("loop", "ram", "zram", "sr", "fd", "dm-", "md", "nbd")
-
-
-class ObservationFailed(Exception):
-    """A tool answered in a way that leaves the state of the host unknown."""
 
 
 def observe_pool(want: Wanted, runner: Runner, host: Host | None = None) -> Pool:
@@ -93,7 +91,6 @@ class _Observer:
         mount_points = {each.mount_point: each.name for each in self.want.volumes if each.mount_point}
         conf_path, conf = self._mdadm_conf()
         recorded = mdadm_conf.recorded(conf, name, [array.uuid for array in arrays])
-        has_initramfs, stale = self._initramfs(conf_path)
         return Pool(
             name=name,
             disks=disks,
@@ -104,8 +101,8 @@ class _Observer:
             mounts=fstab.pool_mounts(text, name, host.resolve_tag),
             taken_mount_points=fstab.taken_mount_points(text, mount_points, name, host.resolve_tag),
             recorded=recorded,
-            initramfs_stale=stale and bool(recorded),
-            has_initramfs=has_initramfs,
+            initramfs_stale=bool(recorded and stale_images(host, conf_path)),
+            has_initramfs=bool(images(host)),
             twins=_same_nodes(locations, self.want.disks) + twins([disk for disk in disks if disk.declared]),
             resolved=tuple((path, place.node) for path, place in locations.items() if place.name),
         )
@@ -219,21 +216,6 @@ class _Observer:
         path = next((path for path in mdadm_conf.PATHS if self.host.exists(path)), mdadm_conf.PATHS[0])
         return path, self.host.text_of(path)
 
-    def _initramfs(self, conf: str) -> tuple[bool, bool]:
-        """Return whether the host makes its initramfs images with initramfs-tools, and whether one is too old.
-
-        An image of the same moment counts as too old: mkinitramfs copies mdadm.conf early and closes the image
-        late. Only images of installed kernels count, for update-initramfs renews no others.
-        """
-        host = self.host
-        if not any(host.exists(f"{folder}/update-initramfs") for folder in ("/usr/sbin", "/sbin")):
-            return False, False
-        versions = [name[len("vmlinuz-") :] for name in host.names("/boot") if name.startswith("vmlinuz-")]
-        images = [host.modified(f"/boot/initrd.img-{version}") for version in versions]
-        made = [image for image in images if image is not None]
-        changed = host.modified(conf)
-        return bool(made), changed is not None and any(image <= changed for image in made)
-
 
 def _label_of(disk: Disk, node: str) -> str:
     return next((partition.label for partition in disk.partitions if partition.node == node), "")
@@ -285,4 +267,4 @@ def probe_regions(
     return replace(pool, disks=disks)
 
 
-__all__: t.Sequence[str] = ("ObservationFailed", "observe_pool", "probe_regions")
+__all__: t.Sequence[str] = ("observe_pool", "probe_regions")
