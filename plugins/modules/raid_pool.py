@@ -35,8 +35,8 @@ options:
   redundancy:
     description:
       - How many disks may fail without loss.
-      - With V(1), a slice on two disks is a mirror, which becomes RAID 5 with the third. With V(2), a slice is RAID 6 and
-        needs four disks; room on fewer disks waits.
+      - With V(1), a slice on two disks is a mirror, which becomes RAID 5 with the third. With V(2), a slice is RAID 6
+        and needs four disks; room on fewer disks waits.
       - It cannot be changed later.
     type: int
     choices: [1, 2]
@@ -55,8 +55,8 @@ options:
         required: true
       size:
         description:
-          - Bytes, or a number with a unit such as V(10GiB) (a power of 1024) or V(10GB) (a power of 1000), rounded up to
-            whole extents of 4 MiB.
+          - Bytes, or a number with a unit such as V(10GiB) (a power of 1024) or V(10GB) (a power of 1000), rounded up
+            to whole extents of 4 MiB.
           - V(50%) is a share of the whole pool, not of what is free, and follows the pool when that grows.
           - V(100%FREE) takes what the other volumes leave, now and whenever the pool grows. One volume can have it.
           - A volume that is smaller than declared is grown with its file system, while it is in use. A declared size
@@ -82,17 +82,17 @@ options:
         default: true
   chunk:
     description:
-      - Chunk of new arrays, a power of two from V(4KiB) to V(64MiB). An array that begins as a mirror gets 64 KiB when it
-        becomes RAID 5, for md takes nothing else.
+      - Chunk of new arrays, a power of two from V(4KiB) to V(64MiB). An array that begins as a mirror gets 64 KiB
+        when it becomes RAID 5, for md takes nothing else.
     type: str
     default: 512KiB
   bitmap:
     description:
-      - V(internal) keeps a write-intent bitmap in each array. A resync after a crash then takes seconds, and a disk that
-        comes back is brought up to date instead of being filled anew.
+      - V(internal) keeps a write-intent bitmap in each array. A resync after a crash then takes seconds, and a disk
+        that comes back is brought up to date instead of being filled anew.
       - V(none) keeps none.
-      - V(ppl), the partial parity log, is refused. It works for RAID 5 only, and md cannot reshape an array that has one,
-        so the pool could not grow.
+      - V(ppl), the partial parity log, is refused. It works for RAID 5 only, and md cannot reshape an array that has
+        one, so the pool could not grow.
     type: str
     choices: [internal, none, ppl]
     default: internal
@@ -105,8 +105,8 @@ options:
     default: true
   wait_timeout:
     description:
-      - Seconds that the task may spend waiting for md, and for another run that works on the same pool. When they are over
-        the task fails; md continues by itself, and a later run takes up the rest.
+      - Seconds that the task may spend waiting for md, and for another run that works on the same pool. When they are
+        over the task fails; md continues by itself, and a later run takes up the rest.
     type: int
     default: 3600
   replace:
@@ -139,8 +139,8 @@ options:
     default: []
   smallest_slice:
     description:
-      - The smallest slice that is worth making, such as V(1GiB). Disks whose sizes differ by less share all their slices,
-        and the difference stays unused.
+      - The smallest slice that is worth making, such as V(1GiB). Disks whose sizes differ by less share all their
+        slices, and the difference stays unused.
       - By default 1 % of the smallest disk, at least 32 MiB.
     type: str
   members:
@@ -176,8 +176,8 @@ notes:
   - "Not declared, but a healthy member of the pool: left alone. A new disk beside it is refused, because the pool would
     be widened for ever; say with O(replace) that it takes the other's place, or declare both."
   - "Not declared and not a member: never looked at further."
-  - Arrays are recorded in C(mdadm.conf) by their UUID, and the initramfs is rebuilt, so that names are the same at every
-    boot. Kernel numbers such as C(md127) are not.
+  - Arrays are recorded in C(mdadm.conf) by their UUID, and the initramfs is rebuilt, so that names are the same at
+    every boot. Kernel numbers such as C(md127) are not.
   - Two runs for the same pool never work at once. A run waits for another one, and also for commands that a killed run
     has left behind.
   - On errors, RV(done) tells which steps were carried out. Run the task again to continue.
@@ -247,7 +247,7 @@ plan:
       type: str
       returned: always
     command:
-      description: The commands that it runs, each as a list of arguments. None for steps that edit a file or write to sysfs.
+      description: The commands that it runs, each a list of arguments. Steps that edit a file or write to sysfs have none.
       type: list
       elements: list
       returned: always
