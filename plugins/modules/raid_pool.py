@@ -247,7 +247,7 @@ plan:
       type: str
       returned: always
     command:
-      description: The commands that it runs, each a list of arguments. Steps that edit a file or write to sysfs have none.
+      description: The commands that it runs, as lists of arguments; none for steps that edit a file or write to sysfs.
       type: list
       elements: list
       returned: always

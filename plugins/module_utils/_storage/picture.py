@@ -89,7 +89,7 @@ def _segments(pool: Pool, disk: Disk, members: dict[str, tuple[Array, str]]) -> 
         segments.append(_segment(pool, part, members))
         position = max(position, part.end)
     end = max(disk.usable_end, position)
-    if end - position >= ALIGNMENT and not disk.foreign:
+    if end - position >= ALIGNMENT:
         segments.append(_free(end - position))
     return segments
 
@@ -123,7 +123,7 @@ def _disk_rows(pool: Pool) -> list[Row]:
             notes.append("not declared")
         if disk.read_only:
             notes.append("read-only")
-        bar = _bar(_segments(pool, disk, members), scale)
+        bar = "" if disk.foreign else _bar(_segments(pool, disk, members), scale)
         rows.append((_disk_name(disk), human(disk.size), " ".join(filter(None, (bar, ", ".join(notes))))))
     rows.extend((shortened(os.path.basename(path)), "absent", "") for path in pool.absent)
     return rows
