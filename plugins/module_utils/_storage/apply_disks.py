@@ -19,7 +19,7 @@ import typing as t
 
 from .._converge.command import CommandError
 from .._converge.converge import StepFailed
-from .disk_steps import MoveBackupTable, PartitionDisk, ReleaseDisk, TellKernel, WipeDisk
+from .disk_steps import MoveBackupTable, PartitionDisk, ReleaseDisk, TellKernel, WipeDisk, update_kernel
 from .execution import PATIENCE, Execution, until
 from .host import Device
 from .model import MIB, Partition
@@ -99,35 +99,32 @@ def _kernel_partitions(disk: str, execution: Execution) -> dict[str, Region]:
     }
 
 
-def _await_partitions(disk: str, wanted: t.Sequence[Partition], execution: Execution) -> None:
-    """Wait until the kernel has each partition where it belongs, and its node is there."""
+def _update_kernel(disk: str, wanted: t.Sequence[Partition], execution: Execution) -> None:
+    """Bring to the kernel what it does not know yet, and wait until each partition is where it belongs."""
 
-    def wrong() -> list[str]:
+    def wrong() -> list[Partition]:
         have = _kernel_partitions(disk, execution)
         return [
-            part.node
+            part
             for part in wanted
             if have.get(part.node) != (part.start, part.size) or not execution.is_block_device(part.node)
         ]
 
+    for part in wrong():
+        # partx fails where a partition is in use that only has to become larger, and has then done so.
+        execution.run(update_kernel(disk, part.number), accept=(0, 1))
     until(
         lambda: not wrong(),
         lambda: (
-            f"The kernel does not show {', '.join(wrong())} as written to the partition table of {disk}; something may "
-            f"hold the disk. Compare 'sgdisk --print {disk}' with 'lsblk --bytes {disk}', then run again."
+            f"The kernel does not show {', '.join(part.node for part in wrong())} as written to the partition table; "
+            f"something may hold {disk}. Compare 'sgdisk --print {disk}' with 'lsblk --bytes {disk}', then run again."
         ),
     )
 
 
-def _update_kernel(disk: str, execution: Execution) -> None:
-    # partx ends with 1 when it meets a partition that is in use, which is the rule here, even if that one did not
-    # change. What counts is looked at afterwards.
-    execution.run(("partx", "--update", disk), accept=(0, 1))
-
-
 def partition(step: PartitionDisk, execution: Execution) -> None:
     """Cut slices; whatever stood at their edges is gone before the kernel sees them."""
-    table, _update = step.commands
+    table = step.commands[0]
     with locked(step.disk, execution):
         _refuse_overlap(step, execution)
         regions = [region for part in step.slices for region in edges(part.start, part.size)]
@@ -135,8 +132,7 @@ def partition(step: PartitionDisk, execution: Execution) -> None:
             regions += edges(0, _kernel_disk(step.disk, execution).size, TABLE_ROOM)
         zero(step.disk, regions, exclusive=step.fresh)
         execution.run(table)
-        _update_kernel(step.disk, execution)
-        _await_partitions(step.disk, step.slices, execution)
+        _update_kernel(step.disk, step.slices, execution)
 
 
 def _refuse_overlap(step: PartitionDisk, execution: Execution) -> None:
@@ -150,7 +146,7 @@ def _refuse_overlap(step: PartitionDisk, execution: Execution) -> None:
 
 def wipe(step: WipeDisk, execution: Execution) -> None:
     """Remove partitions and signatures of somebody else."""
-    *stops, wipefs, zap, _update = step.commands
+    *stops, wipefs, zap, update = step.commands
     for stop in stops:
         execution.run(stop)
     with locked(step.disk, execution):
@@ -163,7 +159,7 @@ def wipe(step: WipeDisk, execution: Execution) -> None:
                 f"{step.display} cannot be wiped: {error.strerror}. See 'lsblk {step.disk}', stop what uses it, "
                 "then run again."
             ) from error
-        _update_kernel(step.disk, execution)
+        execution.run(update, accept=(0, 1))  # it finds no table, and removes what the kernel still has
         until(
             lambda: not _kernel_partitions(step.disk, execution),
             lambda: (
@@ -179,8 +175,6 @@ def move_backup_table(step: MoveBackupTable, execution: Execution) -> None:
     with locked(step.disk, execution):
         for argv in step.commands:
             execution.run(argv)
-        # sgdisk makes the kernel read the table again, which an active member prevents.
-        _update_kernel(step.disk, execution)
         until(
             lambda: _kernel_partitions(step.disk, execution) == before,
             lambda: f"The kernel lost partitions of {step.display} while its backup table was moved. Run again.",
@@ -190,8 +184,7 @@ def move_backup_table(step: MoveBackupTable, execution: Execution) -> None:
 def tell_kernel(step: TellKernel, execution: Execution) -> None:
     """Make the kernel's table the one on the disk."""
     with locked(step.disk, execution):
-        _update_kernel(step.disk, execution)
-        _await_partitions(step.disk, step.partitions, execution)
+        _update_kernel(step.disk, step.partitions, execution)
 
 
 def release(step: ReleaseDisk, execution: Execution) -> None:

@@ -16,7 +16,7 @@ from .apply_arrays import BEGIN, array_called, set_action, take_up_reshape
 from .array_steps import AwaitArray, noun
 from .execution import Execution
 from .picture import duration
-from .sysfs import KernelArray, read_array, reshape_has_a_helper
+from .sysfs import KernelArray, KernelMember, read_array, reshape_has_a_helper
 
 _SHORTEST_PAUSE = 0.1
 _LONGEST_PAUSE = 2.0
@@ -34,18 +34,26 @@ def unfinished(array: KernelArray) -> str:
         return "its reshape is not finished"
     if array.activity is not None:
         return f"its {noun(array.activity.action)} waits for the first write"
-    members = [each.member for each in array.members if not each.member.faulty]
-    filling = [member.node for member in members if member.slot is not None and not member.in_sync]
+    filling = [*_filling(array), *(each for each in array.members if each.member.replacement)]
     if filling:
-        return f"{', '.join(filling)} is not filled"
-    if array.degraded and any(member.spare for member in members):
+        return f"{', '.join(f'/dev/{each.name}' for each in filling)} is not filled"
+    if array.degraded and any(each.member.spare for each in array.members):
         return "a spare is not taken up"
     return ""
 
 
+def _filling(array: KernelArray) -> list[KernelMember]:
+    """Return the members that have an empty slot and do not hold its data yet."""
+    return [
+        each
+        for each in array.members
+        if each.member.slot is not None and not (each.member.in_sync or each.member.faulty or each.member.replacement)
+    ]
+
+
 def _failed(array: KernelArray) -> set[str]:
-    """Return the kernel names of failed members, but for those whose replacement is complete."""
-    return {each.name for each in array.members if each.member.faulty and not each.member.want_replacement}
+    """Return the kernel names of failed members."""
+    return {each.name for each in array.members if each.member.faulty}
 
 
 class _Wait:
@@ -55,7 +63,10 @@ class _Wait:
         self.step = step
         self.execution = execution
         self.array = array_called(step.array, execution).kernel
-        self._failed_before = _failed(self.array)
+        #: Members that may be marked as failed without anything being wrong: md does so when a replacement is complete.
+        self._expendable = _failed(self.array)
+        #: How many members the array may lack in the end.
+        self._lacking = self.array.devices
         self._still_since: float | None = None
         self._tried: set[str] = set()
 
@@ -68,6 +79,8 @@ class _Wait:
                 f"Array {self.step.array} stopped during its {noun(self.step.action)} ({state}): too "
                 "many of its members failed. See 'mdadm --detail' and the kernel's log; do not create the array again."
             )
+        self._lacking = min(self._lacking, self.array.degraded - len(_filling(self.array)))
+        self._expendable |= {each.name for each in self.array.members if each.member.want_replacement}
         rest = unfinished(self.array)
         if not rest:
             self._check_success()
@@ -78,15 +91,15 @@ class _Wait:
         return rest
 
     def _check_success(self) -> None:
-        failed = sorted(_failed(self.array) - self._failed_before)
-        if failed:
-            lacks = (
-                f", which lacks {self.array.degraded} of {self.array.devices} members" if self.array.degraded else ""
-            )
+        failed = self._newly_failed()
+        if failed or self.array.degraded > self._lacking:
             raise StepFailed(
-                f"{', '.join(f'/dev/{name}' for name in failed)} failed during the {noun(self.step.action)} of array "
-                f"{self.step.array}{lacks}. Replace the disk, then run again."
+                f"{failed or 'A member'} failed during the {noun(self.step.action)} of array {self.step.array}, which now "
+                f"lacks {self.array.degraded} of {self.array.devices} members. Replace the disk, then run again."
             )
+
+    def _newly_failed(self) -> str:
+        return ", ".join(f"/dev/{name}" for name in sorted(_failed(self.array) - self._expendable))
 
     def _at_work(self) -> bool:
         if self.array.action in ("idle", "frozen"):
@@ -110,8 +123,8 @@ class _Wait:
             # An mdadm that died while it changed the array has left it so; this is how mdadm itself ends it.
             set_action(self.array, "idle", self.execution)
         elif still > _GIVEN_UP:
-            failed = sorted(_failed(self.array) - self._failed_before)
-            why = f" ({', '.join(f'/dev/{name}' for name in failed)} failed meanwhile)" if failed else ""
+            failed = self._newly_failed()
+            why = f" ({failed} failed meanwhile)" if failed else ""
             raise StepFailed(
                 f"md has stopped working on array {self.step.array} before the {noun(self.step.action)} was "
                 f"complete{why}: {rest}. See 'mdadm --detail' and the kernel's log, then run again."

@@ -28,6 +28,15 @@ def with_disk(pool: Pool, node: str, change: t.Callable[[Disk], Disk]) -> Pool:
     return replace(pool, disks=tuple(change(disk) if disk.node == node else disk for disk in pool.disks))
 
 
+def update_kernel(disk: str, number: int) -> Argv:
+    """Return the command that makes the kernel's idea of one partition the table's.
+
+    One by one, for partx removes and adds again even those that are right; of that udev hears late, takes the
+    device for pulled out, and fails it in the array that it has joined meanwhile.
+    """
+    return ("partx", "--update", "--nr", str(number), disk)
+
+
 @dataclass(frozen=True)
 class WipeDisk(PoolStep):
     """Remove everything that marks a disk as somebody else's. Only for disks named in ``wipe``."""
@@ -97,7 +106,7 @@ class TellKernel(PoolStep):
 
     @property
     def commands(self) -> tuple[Argv, ...]:
-        return (("partx", "--update", self.disk),)
+        return tuple(update_kernel(self.disk, part.number) for part in self.partitions if not part.in_kernel)
 
     def after(self, pool: Pool) -> Pool:
         def seen(disk: Disk) -> Disk:
@@ -139,7 +148,7 @@ class PartitionDisk(PoolStep):
                 f"--typecode={part.number}:{LINUX_RAID}",
                 f"--change-name={part.number}:{part.label}",
             ]
-        return ((*argv, self.disk), ("partx", "--update", self.disk))
+        return ((*argv, self.disk), *(update_kernel(self.disk, part.number) for part in self.slices))
 
     def after(self, pool: Pool) -> Pool:
         def cut(disk: Disk) -> Disk:
