@@ -1,0 +1,187 @@
+"""Runs modules of the collection, each in a fresh process, and cuts runs off where it is told to.
+
+It imports everything once and forks for each run, which saves the seconds that an emulated host needs for Python's
+imports. What runs is the module's own ``main()``, with its arguments as Ansible hands them over; the only things
+ever changed are those that end a run early.
+
+One line of JSON comes in: ``module``, ``arguments``, and optionally ``cut``, ``orphan`` or ``fail``. One line goes
+out: ``stdout``, ``stderr``, ``status`` (as subprocess has it: negative for a signal) and ``seconds``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import os
+import re
+import signal
+import socketserver
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from ansible.module_utils import basic
+
+from ansible_collections.baremetal.fabric.plugins.module_utils._converge import command, converge
+
+PORT = 7001
+MODULES = "ansible_collections.baremetal.fabric.plugins.modules"
+
+
+class Cut:
+    """Kills the run at the first moment that matches ``pattern`` and is not in the file ``seen``.
+
+    Moments are after each command of a step, and after the step. The file remembers where runs were killed, so a chain
+    of runs is killed once at every moment there is, and comes to an end.
+    """
+
+    def __init__(self, pattern: str, seen: str = "") -> None:
+        self._pattern = re.compile(pattern)
+        self._path = seen
+        self._step = ""
+        self._seen: set[str] = set()
+        with contextlib.suppress(FileNotFoundError), open(seen, encoding="utf-8") as file:
+            self._seen = set(file.read().splitlines())
+
+    def moment(self, name: str) -> None:
+        """Die here, or go on."""
+        if name in self._seen or not self._pattern.search(name):
+            return
+        if self._path:
+            with open(self._path, "a", encoding="utf-8") as file:
+                file.write(f"{name}\n")
+                file.flush()
+                os.fsync(file.fileno())
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    @contextlib.contextmanager
+    def during(self, step: str) -> Iterator[None]:
+        """Tell where a step begins and ends."""
+        self._step = step
+        yield
+        self.moment(f"{step}: done")
+        self._step = ""
+
+    def ran(self, argv: Sequence[str]) -> None:
+        """Tell that a command has run; only those of steps count."""
+        if self._step:
+            self.moment(f"{self._step}: ran {' '.join(argv)}")
+
+
+def _resources(kind: type[Any] = converge.Resource) -> Iterator[type[Any]]:
+    for each in kind.__subclasses__():
+        yield each
+        yield from _resources(each)
+
+
+def _cut_runs(cut: Cut) -> None:
+    """Make ``cut`` hear of every step and every command."""
+    run = command.Runner.run
+
+    def run_and_tell(self: command.Runner, argv: Sequence[str], *args: Any, **options: Any) -> str:
+        output = run(self, argv, *args, **options)
+        cut.ran(argv)
+        return output
+
+    def telling(apply: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
+        def apply_and_tell(self: Any, step: Any) -> None:
+            with cut.during(step.title):
+                apply(self, step)
+
+        return apply_and_tell
+
+    command.Runner.run = run_and_tell  # type: ignore[method-assign]
+    for kind in _resources():
+        if "apply" in vars(kind):
+            kind.apply = telling(kind.apply)
+
+
+def _orphan(program: str, seconds: int) -> None:
+    """Kill the run while ``program`` works, which takes it so many seconds and goes on without its parent."""
+    run = command.Runner.run
+
+    def run_and_die(self: command.Runner, argv: Sequence[str], *args: Any, **options: Any) -> str:
+        if argv[0] != program:
+            return run(self, argv, *args, **options)
+        slow = ["sh", "-c", f'sleep {seconds}; exec "$@"', "slow", *argv]
+        subprocess.Popen(slow, stdin=subprocess.DEVNULL, pass_fds=self.inherit, env=dict(os.environ, LC_ALL="C"))
+        os.kill(os.getpid(), signal.SIGKILL)
+        return ""
+
+    command.Runner.run = run_and_die  # type: ignore[method-assign]
+
+
+def _run_module(order: dict[str, Any]) -> None:
+    basic._ANSIBLE_ARGS = json.dumps({"ANSIBLE_MODULE_ARGS": order["arguments"]}).encode()
+    basic._ANSIBLE_PROFILE = "legacy"
+    module = importlib.import_module(f"{MODULES}.{order['module']}")
+    if order.get("cut"):
+        _cut_runs(Cut(**order["cut"]))
+    if order.get("orphan"):
+        _orphan(**order["orphan"])
+    module.main()
+
+
+def _child(order: dict[str, Any], stdout: int, stderr: int) -> int:
+    os.setsid()
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(stdout, 1)
+    os.dup2(stderr, 2)
+    try:
+        _run_module(order)
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    except BaseException:
+        traceback.print_exc()
+        return 1
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    return 0
+
+
+def carry_out(order: dict[str, Any]) -> dict[str, Any]:
+    """Run one module in a process of its own."""
+    started = time.monotonic()
+    with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
+        pid = os.fork()
+        if pid == 0:
+            os._exit(_child(order, stdout.fileno(), stderr.fileno()))
+        _, status = os.waitpid(pid, 0)
+        texts = []
+        for file in (stdout, stderr):
+            file.seek(0)
+            texts.append(file.read().decode(errors="replace"))
+    return {
+        "stdout": texts[0],
+        "stderr": texts[1],
+        "status": os.waitstatus_to_exitcode(status),
+        "seconds": time.monotonic() - started,
+    }
+
+
+class _Handler(socketserver.StreamRequestHandler):
+    def handle(self) -> None:
+        line = self.rfile.readline()
+        if line.strip():
+            self.wfile.write(json.dumps(carry_out(json.loads(line))).encode() + b"\n")
+
+
+class _Stand(socketserver.ForkingTCPServer):
+    allow_reuse_address = True
+
+
+def main() -> None:
+    """Serve until killed."""
+    importlib.import_module(f"{MODULES}.raid_pool")
+    with _Stand(("127.0.0.1", PORT), _Handler) as stand:
+        stand.serve_forever(poll_interval=3600)
+
+
+if __name__ == "__main__":
+    main()

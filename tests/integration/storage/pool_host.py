@@ -1,0 +1,376 @@
+"""A lab host on which pools are declared: runs the module, swaps disks, watches data, tells all when a test fails."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.integration.storage.on_host.stand import PORT
+from tests.integration.storage.payload import FOLDER, payload
+from tests.lab import LabError, LabHost
+from tests.lab.remote import ssh_argv
+
+MIB = 1024**2
+GIB = 1024**3
+ACCOUNT = "/var/lib/fabric-proof/acknowledged"
+SEEN_CUTS = "/var/lib/fabric-proof/cuts"
+POOL = "data"
+STAND = "fabric-stand.service"
+WRITER = "fabric-writer.service"
+
+Values = Mapping[str, Any]
+
+
+def by_id(disk: str) -> str:
+    """The stable path of a virtio disk whose serial is its id in the lab."""
+    return f"/dev/disk/by-id/virtio-{disk}"
+
+
+def volume(name: str, size: str, filesystem: str = "ext4", mounted: bool = True, **more: Any) -> dict[str, Any]:
+    """A volume as it is declared, mounted below /srv."""
+    place = {"mount_point": f"/srv/{name}"} if mounted else {}
+    return {"name": name, "size": size, "filesystem": filesystem, **place, **more}
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one run of a module came to."""
+
+    values: Values
+    status: int
+    stderr: str
+    seconds: float
+
+    @property
+    def killed(self) -> bool:
+        """Whether the run was cut off."""
+        return self.status == -9
+
+    @property
+    def failed(self) -> bool:
+        """Whether the module said that it failed."""
+        return bool(self.values.get("failed"))
+
+    @property
+    def changed(self) -> bool:
+        """Whether the module said that it changed something."""
+        return bool(self.values["changed"])
+
+    @property
+    def titles(self) -> list[str]:
+        """The titles of the plan's steps."""
+        return [step["title"] for step in self.values["plan"]]
+
+    @property
+    def pending(self) -> list[str]:
+        """What goes on by itself, or is left for the next run."""
+        return [each["what"] for each in self.values["pending"]]
+
+    @property
+    def message(self) -> str:
+        """Why it failed."""
+        return str(self.values.get("msg", ""))
+
+    @property
+    def capacity_mib(self) -> float:
+        """The size of the volume group."""
+        return float(self.values["pool"]["capacity"]) / MIB
+
+    def array(self, index: int) -> Values:
+        """One array of the pool."""
+        name = f"{POOL}-{index}"
+        found: Values = next(each for each in self.values["pool"]["arrays"] if each["name"] == name)
+        return found
+
+    @property
+    def shapes(self) -> list[tuple[str, int, float]]:
+        """Level, members and MiB of each array."""
+        return [(each["level"], each["devices"], each["size"] / MIB) for each in self.values["pool"]["arrays"]]
+
+    def volume(self, name: str) -> Values:
+        """One volume of the pool."""
+        found: Values = next(each for each in self.values["pool"]["volumes"] if each["name"] == name)
+        return found
+
+    def described(self) -> str:
+        """For a failure's message."""
+        diff = self.values.get("diff") or {}
+        telling = {
+            key: self.values[key] for key in ("msg", "changed", "done", "pending", "findings") if key in self.values
+        }
+        return "\n".join(
+            (
+                f"status {self.status} after {self.seconds:.1f} s",
+                *(f"{key}: {json.dumps(value)}" for key, value in telling.items()),
+                "plan:",
+                *(f"  {title}" for title in (self.titles if "plan" in self.values else [])),
+                f"before:\n{diff.get('before', '')}",
+                f"after:\n{diff.get('after', '')}",
+                self.stderr[-3000:],
+            )
+        )
+
+
+@dataclass
+class PoolHost:
+    """The host. Every test begins at a snapshot, so it may leave behind what it likes."""
+
+    host: LabHost
+    last: Result | None = None
+    _history: list[str] = field(default_factory=list)
+
+    # Modules
+
+    def module(
+        self,
+        module: str,
+        arguments: Values,
+        check: bool = False,
+        timeout: float = 1200.0,
+        **ending: Any,
+    ) -> Result:
+        """Run a module in a fresh process on the host; ``ending`` is what cuts the run off."""
+        order = {
+            "module": module,
+            "arguments": {**arguments, "_ansible_check_mode": check, "_ansible_diff": True},
+            **ending,
+        }
+        answer = self._ask(json.dumps(order), timeout)
+        values = {}
+        for line in answer["stdout"].splitlines():
+            if line.startswith("{"):
+                values = json.loads(line)
+        result = Result(values, answer["status"], answer["stderr"], answer["seconds"])
+        self.last = result
+        what = "killed" if result.killed else result.message or f"{len(values.get('plan', []))} steps"
+        self._history.append(f"{module}{' (check mode)' if check else ''}: {what}")
+        assert values or result.killed, f"{module} returned nothing:\n{result.described()}"
+        return result
+
+    def _ask(self, order: str, timeout: float) -> dict[str, Any]:
+        if self.host.run(["systemctl", "is-active", "--quiet", STAND], check=False).returncode != 0:
+            self.start_stand()  # the host was started anew
+        argv = ssh_argv(self.host.lab.state, self.host.name, "-W", f"127.0.0.1:{PORT}")
+        done = subprocess.run(argv, input=order + "\n", capture_output=True, text=True, timeout=timeout, check=False)
+        assert done.stdout.strip(), f"the stand on {self.host.name} does not answer: {done.stderr}"
+        answer: dict[str, Any] = json.loads(done.stdout)
+        return answer
+
+    def pool(self, disks: Sequence[str], check: bool = False, **options: Any) -> Result:
+        """Declare a pool on these disks (ids in the lab, or paths) and run the module, whatever comes of it."""
+        ending = {key: options.pop(key) for key in ("cut", "orphan", "timeout") if key in options}
+        paths = [disk if disk.startswith("/") else by_id(disk) for disk in disks]
+        return self.module("raid_pool", {"name": POOL, "disks": paths, **options}, check=check, **ending)
+
+    def grown(self, disks: Sequence[str], **options: Any) -> Result:
+        """Run the module; it must do its work."""
+        result = self.pool(disks, **options)
+        assert not result.failed, result.message
+        return result
+
+    def settled(self, disks: Sequence[str], **options: Any) -> Result:
+        """Run the module, and once more: the second run finds nothing to do and nothing under way."""
+        first = self.grown(disks, **options)
+        assert not first.pending, first.pending
+        self.at_rest(disks, **options)
+        return first
+
+    def at_rest(self, disks: Sequence[str], **options: Any) -> Result:
+        """A run changes nothing, plans nothing, finds nothing under way."""
+        again = self.grown(disks, **options)
+        assert (again.changed, again.titles, again.pending) == (False, [], [])
+        assert again.values["pool"]["settled"]
+        return again
+
+    def refused(self, disks: Sequence[str], **options: Any) -> str:
+        """Run the module; it must refuse, in check mode and otherwise with the same words. Returns these."""
+        real = self.pool(disks, **options)
+        assert real.failed, f"not refused; it did: {real.titles}"
+        assert not real.changed
+        trial = self.pool(disks, check=True, **options)
+        assert trial.failed
+        assert trial.message == real.message
+        return real.message
+
+    # The host
+
+    def prepare(self) -> None:
+        """Bring what the tests need to a host that was just booted."""
+        archive = f"{FOLDER}.tar"
+        self.host.put(payload(), archive)
+        self.run("mkdir", "-p", FOLDER, "/var/lib/fabric-proof")
+        self.run("tar", "-x", "-C", FOLDER, "-f", archive)
+        self.start_stand()
+
+    def start_stand(self) -> None:
+        """Start what runs the modules, and wait until it listens."""
+        self.run(
+            "systemd-run",
+            "--collect",
+            f"--unit={STAND}",
+            f"--setenv=PYTHONPATH={FOLDER}",
+            "--property=KillMode=process",
+            "python3",
+            "-m",
+            "on_host.stand",
+        )
+        listening = f":{PORT:04X} 00000000:0000 0A"
+        self.until(("grep", "-q", listening, "/proc/net/tcp"), 120)
+
+    def run(self, *argv: str, check: bool = True, timeout: float = 300.0) -> str:
+        """Run a command and return what it printed."""
+        return self.host.run(argv, check=check, timeout=timeout).stdout
+
+    def sh(self, script: str, check: bool = True, timeout: float = 300.0) -> str:
+        """Run a script of the shell, stopping at its first error."""
+        return self.run("sh", "-euc", script, check=check, timeout=timeout)
+
+    def until(self, argv: Sequence[str], seconds: float) -> None:
+        """Wait on the host until a command succeeds."""
+        script = f'n={int(seconds * 5)}; until "$@"; do n=$((n-1)); [ $n -gt 0 ] || exit 1; sleep 0.2; done'
+        done = self.host.run(["sh", "-c", script, "until", *argv], check=False, timeout=seconds * 5 + 60)
+        assert done.returncode == 0, f"not within {seconds:.0f} s: {' '.join(argv)}"
+
+    def read(self, path: str) -> str:
+        """The text of a file."""
+        return self.run("cat", path).strip()
+
+    # Disks
+
+    def plug(self, *disks: str, size: str = "101M", **properties: Any) -> None:
+        """Insert blank disks, and wait until the host shows them."""
+        for disk in disks:
+            self.host.disk_add(disk, size, **properties)
+        self._await_disks(disks)
+
+    def plug_again(self, disk: str) -> None:
+        """Insert a disk that was pulled, with its bytes."""
+        self.host.disk_add(disk)
+        self._await_disks([disk])
+
+    def _await_disks(self, disks: Sequence[str]) -> None:
+        for disk in disks:
+            self.until(("test", "-b", self.host.disks()[disk]), 60)
+
+    def pull(self, *disks: str) -> None:
+        """Pull disks out of the running host."""
+        for disk in disks:
+            self.host.disk_remove(disk)
+
+    def swap(self, old: str, new: str, size: str = "101M", **properties: Any) -> None:
+        """Pull a disk and put a blank one into its slot."""
+        self.host.disk_swap(old, size, new_name=new, **properties)
+        self._await_disks([new])
+
+    def throttle(self, *disks: str, bytes_per_second: int | None = None) -> None:
+        """Make disks slow, so that md's work lasts; without a limit: fast again."""
+        for disk in disks:
+            self.host.disk_throttle(disk, bytes_per_second=bytes_per_second)
+
+    def hold(self, speed_kib: int) -> None:
+        """Let md resync and reshape with so many KiB/s and disk at most; new arrays begin with it too."""
+        self.sh(f"echo {speed_kib} | tee /proc/sys/dev/raid/speed_limit_min /proc/sys/dev/raid/speed_limit_max")
+
+    def release(self) -> None:
+        """Let md work as fast as it can."""
+        self.sh("echo 2000000 > /proc/sys/dev/raid/speed_limit_max; echo 200000 > /proc/sys/dev/raid/speed_limit_min")
+
+    def fingerprint(self, *disks: str) -> str:
+        """A hash over all bytes of disks, read past the page cache."""
+        paths = " ".join(self.host.disks()[disk] for disk in disks)
+        return self.sh(f"for d in {paths}; do dd if=$d bs=1M iflag=direct status=none | sha256sum; done")
+
+    # Data
+
+    def fill(self, directory: str, mib: int, name: str = "still") -> str:
+        """Write random bytes that nobody touches afterwards; returns their hash."""
+        path = f"{directory}/{name}"
+        self.sh(f"head -c {mib}M /dev/urandom > {path}; sync -f {path}")
+        return self.hash(path)
+
+    def hash(self, path: str) -> str:
+        """The hash of a file as it is on the disks."""
+        return self.sh(f"sync; echo 3 > /proc/sys/vm/drop_caches; sha256sum {path}").split()[0]
+
+    def start_writer(self, directory: str) -> None:
+        """Have records written to ``directory`` with fsync from now on."""
+        self.run(
+            "systemd-run", f"--unit={WRITER}", "--collect", f"--setenv=PYTHONPATH={FOLDER}",
+            "python3", "-m", "on_host.writer", "write", directory, ACCOUNT,
+        )  # fmt: skip
+        self.until(("test", "-s", ACCOUNT), 60)
+
+    def acknowledged(self) -> int:
+        """How many records the writer was told are safe."""
+        return int(self.read(ACCOUNT))
+
+    def writer_goes_on(self, since: int) -> int:
+        """Wait until more records are acknowledged than ``since``; returns how many."""
+        self.until(("sh", "-c", f"[ $(cat {ACCOUNT}) -gt {since} ]"), 60)
+        return self.acknowledged()
+
+    def check_records(self, directory: str) -> int:
+        """Hold what is on the disks against what was acknowledged; returns how many records that were."""
+        self.run("systemctl", "kill", "--kill-whom=all", "--signal=STOP", WRITER, check=False)
+        try:
+            output = self.run(
+                "env", f"PYTHONPATH={FOLDER}", "python3", "-m", "on_host.writer", "check", directory, ACCOUNT
+            )  # fmt: skip
+        finally:
+            self.run("systemctl", "kill", "--kill-whom=all", "--signal=CONT", WRITER, check=False)
+        found = json.loads(output)
+        assert found["wrong"] == []
+        assert found["acknowledged"] > 0
+        return int(found["acknowledged"])
+
+    # Snapshots
+
+    def at(self, tag: str, build: Callable[[PoolHost], None], start: str = "blank") -> PoolHost:
+        """Go to the state that ``build`` makes from ``start``; it is made once and kept as a snapshot."""
+        if tag in self.host.snapshot_list():
+            self.host.snapshot_load(tag)
+            self._history = [f"at {tag}"]
+            return self
+        self.host.snapshot_load(start)
+        self._history = [f"at {start}, to make {tag}"]
+        build(self)
+        self.host.snapshot_save(tag)
+        return self
+
+    @contextlib.contextmanager
+    def returning(self, tag: str = "here") -> Iterator[None]:
+        """Undo whatever happens inside: memory and disks."""
+        self.host.snapshot_save(tag)
+        yield
+        self.host.snapshot_load(tag)
+
+    # Failures
+
+    def evidence(self) -> str:
+        """All that helps to understand a failure. Never hangs, and never fails itself."""
+        parts = ["runs:\n  " + "\n  ".join(self._history[-30:])]
+        if self.last is not None:
+            parts.append(f"the last run:\n{self.last.described()}")
+        for script in (
+            "cat /proc/mdstat",
+            "cd /sys/block; grep -s . md*/md/array_state md*/md/sync_action md*/md/reshape_position md*/md/raid_disks"
+            " md*/md/degraded md*/md/suspend_lo md*/md/suspend_hi md*/md/sync_completed md*/md/dev-*/state",
+            "lsblk -o NAME,SIZE,TYPE,FSTYPE,SERIAL,PARTLABEL,MOUNTPOINT",
+            "ps -eo pid,ppid,stat,wchan:20,args | grep -E ' D|mdadm|lv|vg|pv|mkfs|resize|on_host' | grep -v grep",
+            "dmesg | tail -25",
+        ):
+            parts.append(f"$ {script}\n{self._quietly(script)}")
+        parts.append(f"console:\n{self.host.console(30)}")
+        return "\n\n".join(parts)
+
+    def _quietly(self, script: str) -> str:
+        started = time.monotonic()
+        try:
+            return self.host.run(["timeout", "-k", "1", "10", "sh", "-c", script], check=False, timeout=20).stdout
+        except (LabError, OSError, subprocess.SubprocessError) as error:
+            return f"(no answer after {time.monotonic() - started:.0f} s: {error})"

@@ -1,0 +1,211 @@
+"""Reshapes that were interrupted, and runs that meet one under way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from tests.integration.storage.pool_host import POOL, PoolHost, Result, volume
+from tests.integration.storage.releases import every_release
+
+pytestmark = [pytest.mark.qemu, pytest.mark.slow]
+
+#: KiB/s and disk: a slice of 100 MiB then lasts more than a minute, longer than any command here takes.
+SLOW = 1000
+#: Not mounted at boot, so that nothing writes to the array before the module looks at it.
+QUIET = [volume("rest", "100%FREE", mounted=False)]
+BUSY = [volume("rest", "100%FREE")]
+
+
+@dataclass(frozen=True)
+class Mode:
+    """A geometry, and how md reshapes it: by moving the data, or with a backup that an mdadm looks after."""
+
+    members: str
+    chunk: str
+    moves_data: bool
+
+
+MODES = [
+    pytest.param(Mode("abc", "64KiB", moves_data=True), id="data-moves"),
+    # 2 MiB before the data are too little for four data disks with chunks of 512 KiB.
+    pytest.param(Mode("abcd", "512KiB", moves_data=False), id="backup"),
+]
+NEW = "z"
+
+
+def md(store: PoolHost, attribute: str, array: str = f"{POOL}-0") -> str:
+    """An attribute of an array."""
+    return store.sh(f"cat /sys/block/$(basename $(readlink -f /dev/md/{array}))/md/{attribute}").strip()
+
+
+def is_reshaping(store: PoolHost) -> bool:
+    return md(store, "reshape_position") != "none"
+
+
+def begin(store: PoolHost, mode: Mode, volumes: list[dict[str, object]]) -> str:
+    """Make a pool with data on it, add a disk, and kill the run when the reshape has begun; returns a hash."""
+    store.plug(*mode.members)
+    store.settled(mode.members, volumes=volumes, chunk=mode.chunk)
+    still = keep(store, 40)
+    store.plug(NEW)
+    store.hold(SLOW)
+    cut = {"pattern": r"^Reshape .*: done$"}
+    assert store.pool(mode.members + NEW, volumes=volumes, chunk=mode.chunk, cut=cut).killed
+    assert is_reshaping(store)
+    offsets = store.sh(
+        f"cd /sys/block/$(basename $(readlink -f /dev/md/{POOL}-0))/md; cat dev-*/offset; echo; cat dev-*/new_offset"
+    )
+    old, new = offsets.split("\n\n")
+    assert (old.split() != new.split()) == mode.moves_data, offsets
+    return still
+
+
+def keep(store: PoolHost, mib: int) -> str:
+    """Put a file on the volume, mounted or not."""
+    return _with_volume(store, f"head -c {mib}M /dev/urandom > $m/still; sync; sha256sum $m/still").split()[0]
+
+
+def kept(store: PoolHost) -> str:
+    """The hash of that file as it is on the disks."""
+    return _with_volume(store, "sync; echo 3 > /proc/sys/vm/drop_caches; sha256sum $m/still").split()[0]
+
+
+def _with_volume(store: PoolHost, script: str) -> str:
+    device = f"/dev/{POOL}/rest"
+    return store.sh(f"""
+        m=$(findmnt -n -o TARGET {device} || true)
+        if [ -n "$m" ]; then {script}
+        else m=/run/kept; mkdir -p $m; mount {device} $m; {script}; umount $m; fi""")
+
+
+def check_end(store: PoolHost, mode: Mode, volumes: list[dict[str, object]], still: str) -> None:
+    """The pool is at rest with the new disk in it, room used to the last extent, data as it was."""
+    result = store.at_rest(mode.members + NEW, volumes=volumes, chunk=mode.chunk)
+    devices = len(mode.members) + 1
+    array = result.array(0)
+    assert (array["devices"], array["missing"]) == (devices, 0)
+    assert result.values["pool"]["free"] == 0
+    assert array["size"] == array["component_size"] * (devices - 1)
+    assert array["size"] - result.values["pool"]["capacity"] < 6 * 2**20, "the physical volume was not resized"
+    assert kept(store) == still
+    assert md(store, "mismatch_cnt") == "0"
+
+
+@pytest.mark.proof(area="storage", line=2, title="The machine is reset inside a reshape: finished, nothing lost")
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("volumes", [pytest.param(QUIET, id="quiet"), pytest.param(BUSY, id="mounted")])
+@every_release
+def test_a_reset_inside_a_reshape_is_recovered_from(
+    store: PoolHost, mode: Mode, volumes: list[dict[str, object]]
+) -> None:
+    still = begin(store, mode, volumes)
+    store.host.reset()
+    store.host.wait_booted()
+    store.grown(mode.members + NEW, volumes=volumes, chunk=mode.chunk)
+    check_end(store, mode, volumes, still)
+
+
+@pytest.mark.proof(area="storage", line=2, title="The mdadm beside a reshape is killed: finished, nothing lost")
+@every_release
+def test_a_reshape_whose_mdadm_was_killed_is_taken_up(store: PoolHost) -> None:
+    mode = Mode("abcd", "512KiB", moves_data=False)
+    still = begin(store, mode, QUIET)
+    store.until(("pgrep", "-f", "mdadm.*--grow.*--continue"), 60)
+    store.sh("pkill -KILL -f 'mdadm.*--grow.*--continue'; systemctl stop 'mdadm-grow-continue@*'", check=False)
+    store.until(("sh", "-c", "! pgrep -f 'mdadm.*--grow.*--continue'"), 60)
+    assert is_reshaping(store)
+    store.release()
+    store.grown(mode.members + NEW, volumes=QUIET, chunk=mode.chunk)
+    check_end(store, mode, QUIET, still)
+
+
+@pytest.mark.proof(area="storage", line=3, title="A visible reshape is reported pending, then finished")
+@every_release
+def test_a_run_that_meets_a_visible_reshape_reports_it_and_a_later_one_finishes_the_job(store: PoolHost) -> None:
+    mode = Mode("abc", "64KiB", moves_data=True)
+    still = begin(store, mode, BUSY)
+    disks = mode.members + NEW
+    options: dict[str, Any] = {"volumes": BUSY, "chunk": mode.chunk}
+
+    met = store.grown(disks, **options, wait=False)
+    assert not met.changed
+    _check_pending(met)
+    impatient = store.pool(disks, **options, wait_timeout=5)
+    assert impatient.failed
+    assert "wait_timeout" in impatient.message
+    assert not impatient.values["changed"]
+
+    store.release()
+    done = store.grown(disks, **options)
+    assert done.changed
+    assert [title for title in done.titles if title.startswith("Resize the physical volume")]
+    check_end(store, mode, BUSY, still)
+
+
+@pytest.mark.proof(area="storage", line=3, title="A hidden reshape is woken, reported pending, then finished")
+@every_release
+def test_a_reshape_that_a_reset_has_hidden_is_found(store: PoolHost) -> None:
+    mode = Mode("abc", "64KiB", moves_data=True)
+    still = begin(store, mode, QUIET)
+    store.host.reset()
+    store.host.wait_booted()
+    # Nothing that people look at tells of the reshape.
+    assert (md(store, "array_state"), md(store, "sync_action")) == ("read-auto", "idle")
+    assert "reshape" not in store.read("/proc/mdstat")
+    store.hold(SLOW)
+    disks = mode.members + NEW
+    options: dict[str, Any] = {"volumes": QUIET, "chunk": mode.chunk}
+
+    met = store.grown(disks, **options, wait=False)
+    _check_pending(met)
+    assert is_reshaping(store)
+    store.release()
+    store.grown(disks, **options)
+    check_end(store, mode, QUIET, still)
+
+
+def _check_pending(result: Result) -> None:
+    assert any("reshape" in what.lower() for what in result.pending), result.pending
+    assert not result.values["pool"]["settled"]
+
+
+@pytest.mark.proof(area="storage", line=3, title="Work that md queues (DELAYED) is waited for, not taken for done")
+@every_release
+def test_reshapes_that_wait_for_each_other_are_all_waited_for(store: PoolHost) -> None:
+    # Two slices on the same disks: md reshapes one array after the other.
+    store.plug("a", "b", size="101M")
+    store.plug("c", "d", size="201M")
+    store.settled("abcd", volumes=BUSY)
+    store.hold(SLOW)
+    store.plug(NEW, size="201M")
+    begun = store.grown("abcd" + NEW, volumes=BUSY, wait=False)
+    assert len(begun.pending) >= 2, begun.pending
+    states = {md(store, "sync_completed", f"{POOL}-{index}") for index in (0, 1)}
+    assert "delayed" in states, states
+    store.release()
+    done = store.grown("abcd" + NEW, volumes=BUSY)
+    assert not done.pending
+    end = store.at_rest("abcd" + NEW, volumes=BUSY)
+    assert [(level, devices) for level, devices, _size in end.shapes] == [("raid5", 5), ("raid5", 3)]
+    assert end.values["pool"]["free"] == 0
+
+
+@pytest.mark.proof(area="storage", line=3, title="A running check is stopped only where the pool has to change")
+@every_release
+def test_a_running_check_is_left_alone_until_the_pool_must_change(store: PoolHost) -> None:
+    store.plug("a", "b", "c")
+    store.settled("abc", volumes=BUSY)
+    store.hold(SLOW)
+    store.sh(f"echo check > /sys/block/$(basename $(readlink -f /dev/md/{POOL}-0))/md/sync_action")
+    untouched = store.grown("abc", volumes=BUSY)
+    assert not untouched.changed
+    assert md(store, "sync_action") == "check"
+    store.plug(NEW)
+    grown = store.grown("abc" + NEW, volumes=BUSY, wait=False)
+    assert any(title.startswith("Stop the check of array data-0") for title in grown.titles)
+    store.release()
+    store.grown("abc" + NEW, volumes=BUSY)
+    store.at_rest("abc" + NEW, volumes=BUSY)
