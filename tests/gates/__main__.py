@@ -14,20 +14,25 @@ from . import docs, lint
 from .part import CACHE, ROOT, Part, Runner, table, total
 
 
+def _refuse_unknown(names: list[str], known: set[str]) -> None:
+    if unknown := sorted(set(names) - known):
+        raise SystemExit(f"unknown: {', '.join(unknown)}; there is: {', '.join(sorted(known))}")
+
+
 def _select(sequences: list[Sequence[Part]], names: list[str]) -> list[Sequence[Part]]:
     """Return the sequences that hold a part of these names, all when there are none."""
     if not names:
         return sequences
-    known = {part.name for sequence in sequences for part in sequence}
-    if unknown := sorted(set(names) - known):
-        raise SystemExit(f"unknown: {', '.join(unknown)}; there is: {', '.join(sorted(known))}")
+    _refuse_unknown(names, {part.name for sequence in sequences for part in sequence})
     return [sequence for sequence in sequences if any(part.name in names for part in sequence)]
 
 
-def _scenarios() -> list[Sequence[Part]]:
-    """Return the scenarios as one sequence: they share the lab, and two cores carry one lab host well and two badly."""
-    names = sorted(path.parent.name for path in (ROOT / "molecule").glob("*/molecule.yml"))
-    return [[Part(name, [sys.executable, "-m", "molecule", "test", "--scenario-name", name]) for name in names]]
+def _scenarios(names: list[str]) -> list[Sequence[Part]]:
+    """Return the scenarios of these names as one sequence, as two cores carry one emulated host well and two badly."""
+    known = sorted(path.parent.name for path in (ROOT / "molecule").glob("*/molecule.yml"))
+    _refuse_unknown(names, set(known))
+    command = [sys.executable, "-m", "molecule", "test", "--scenario-name"]
+    return [[Part(name, [*command, name]) for name in names or known]]
 
 
 def _everything() -> list[Sequence[Part]]:
@@ -47,8 +52,11 @@ def main() -> int:
 
     # Tools are taken from the environment that runs this, also when make did not set PATH.
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    collect = {"lint": lint.gates, "molecule": _scenarios, "docs": docs.build, "test": _everything}
-    sequences = _select(collect[arguments.what](), arguments.names)
+    if arguments.what == "molecule":
+        sequences = _scenarios(arguments.names)
+    else:
+        collect = {"lint": lint.gates, "docs": docs.build, "test": _everything}
+        sequences = _select(collect[arguments.what](), arguments.names)
 
     def interrupt(_signal: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt

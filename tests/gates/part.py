@@ -130,7 +130,8 @@ class Runner:
                 process = subprocess.Popen(
                     list(part.argv),
                     cwd=part.cwd,
-                    env={**os.environ, **part.env},
+                    # What goes into a log is read in editors, too.
+                    env={**os.environ, "NO_COLOR": "1", **part.env},
                     stdin=subprocess.DEVNULL,
                     stdout=sink,
                     stderr=subprocess.STDOUT,
