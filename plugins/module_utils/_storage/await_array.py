@@ -94,8 +94,8 @@ class _Wait:
         failed = self._newly_failed()
         if failed or self.array.degraded > self._lacking:
             raise StepFailed(
-                f"{failed or 'A member'} failed during the {noun(self.step.action)} of array {self.step.array}, which now "
-                f"lacks {self.array.degraded} of {self.array.devices} members. Replace the disk, then run again."
+                f"{failed or 'A member'} failed during the {noun(self.step.action)} of array {self.step.array}, "
+                f"which now lacks {self.array.degraded} of {self.array.devices} members. Replace the disk; run again."
             )
 
     def _newly_failed(self) -> str:
