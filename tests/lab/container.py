@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from pathlib import Path
 
 from . import addresses, processes
 from .commands import environment, require
+from .errors import LabError
 from .state import LabState
 from .topology import Host
+
+PROCESS_TIMEOUT = 10.0
 
 
 def container_argv(machine: str, host: Host, tree: Path, seed: Path) -> list[str]:
@@ -57,18 +61,27 @@ class Container:
         argv = container_argv(self.name, self.host, tree, self.directory / "seed.tar")
         log = os.open(self.directory / "console.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         try:
-            # A session of its own: it outlives this command, and a terminal's Ctrl-C is not meant for it.
-            subprocess.Popen(
-                argv,
+            # A session of its own and init as parent: it outlives this command, and Ctrl-C is not meant for it.
+            subprocess.run(
+                ["setsid", "--fork", *argv],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 env=environment(container_environment(self.host)),
-                start_new_session=True,
+                check=True,
             )
         finally:
             os.close(log)
+        self._wait_process()
         return True
+
+    def _wait_process(self) -> None:
+        """Wait for the step from the fork to nspawn itself."""
+        deadline = time.monotonic() + PROCESS_TIMEOUT
+        while self.pid is None:
+            if time.monotonic() > deadline:
+                raise LabError(f"{self.host.name}: systemd-nspawn does not run:\n{self.console()[-2000:]}")
+            time.sleep(0.02)
 
     def power_off(self) -> None:
         """End it at once. The overlay is gone with it."""

@@ -211,7 +211,7 @@ def remove_network(state: LabState) -> None:
     for name in namespaces(lab):
         run(["ip", "netns", "delete", name])
     with machine_lock():
-        if state.others():
+        if any("uplink" in read_json(other.network, {}) for other in state.others()):
             return
         memory = state.root / "forwarding.json"
         for device, value in read_json(memory, {}).items():

@@ -244,6 +244,8 @@ def _addresses(value: object, subnets: list[Network], position: int, where: str)
     found = []
     for text in _words(value, where):
         try:
+            if "/" not in text:
+                raise ValueError(f"{text!r} has no prefix length")
             found.append(ipaddress.ip_interface(text))
         except ValueError as error:
             raise TopologyError(f"{where}: {error}; write address/prefix, such as 192.0.2.1/24") from error

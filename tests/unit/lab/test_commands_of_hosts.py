@@ -1,0 +1,112 @@
+"""What QEMU, nspawn, SSH and Ansible are told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.lab.container import container_argv, container_environment
+from tests.lab.disks import Bays, Unit
+from tests.lab.inventory import inventory
+from tests.lab.machine import Wiring, accelerator, block_node, disk_device, machine_argv
+from tests.lab.remote import Reach, config_text
+from tests.lab.state import LabState
+from tests.lab.topology import parse_disk, parse_topology
+
+TOPOLOGY = parse_topology(
+    {
+        "hosts": {
+            "store": {
+                "kind": "qemu",
+                "disks": {"d1": {"size": "101M"}},
+                "groups": ["stores"],
+                "variables": {"rack": 7},
+            },
+            "alpha": {"kind": "nspawn", "docker": True},
+        },
+        "links": {"core": ["store", "alpha"]},
+    }
+)
+STORE = TOPOLOGY.host("store")
+BAYS = Bays(count=5, inserted={2: Unit(STORE.disks[0], "disk-001-d1.qcow2")})
+WIRING = Wiring(ssh_port=22022, macs={"uplink": "52:54:00:00:00:01", "core": "52:54:00:00:00:02"}, taps={"core": 9})
+
+
+def argv(uplink: bool = True) -> list[str]:
+    return machine_argv("lab-a--store", STORE, Path("/state"), BAYS, WIRING, uplink, ["-accel", "tcg"])
+
+
+def test_a_disk_sits_behind_the_root_port_of_its_slot() -> None:
+    assert "bus=slot2" in next(word for word in argv() if "id=disk2" in word).split(",")
+    assert [word.split(",")[1] for word in argv() if word.startswith("pcie-root-port")] == [
+        f"id=slot{n}" for n in range(5)
+    ]
+
+
+def test_a_disk_has_the_same_arguments_plugged_cold_and_hot() -> None:
+    cold = next(word for word in argv() if "id=disk2" in word).split(",")
+    hot = disk_device(2, STORE.disks[0])
+    assert cold == [str(hot.pop("driver")), *(f"{key}={value}" for key, value in hot.items())]
+    assert block_node(2, BAYS.inserted[2], Path("/state"))["node-name"] == "node2"
+
+
+def test_the_sector_size_and_the_wwn_reach_the_device() -> None:
+    disk = parse_disk("d9", {"size": "101M", "wwn": "0x5000c50015ea71ac", "logical_block_size": 4096}, "d9")
+    device = disk_device(3, disk)
+    assert device["driver"] == "scsi-hd"
+    assert device["wwn"] == 0x5000C50015EA71AC
+    assert (device["logical_block_size"], device["physical_block_size"]) == (4096, 4096)
+
+
+def test_ssh_is_forwarded_from_loopback_only() -> None:
+    user = next(word for word in argv() if word.startswith("user,"))
+    assert "hostfwd=tcp:127.0.0.1:22022-" in user
+    assert "restrict=off" in user
+    assert "restrict=on" in next(word for word in argv(uplink=False) if word.startswith("user,"))
+
+
+def test_a_link_is_a_tap_that_was_opened_before() -> None:
+    assert "tap,id=core,fd=9" in argv()
+
+
+@pytest.mark.parametrize(("flags", "accel"), [("fpu vme svm", "tcg,thread=multi"), ("fpu vme", "tcg,thread=multi")])
+def test_without_kvm_the_guest_is_emulated(flags: str, accel: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Path, "exists", lambda _: False)
+    assert accelerator(f"flags\t\t: {flags}\n")[1] == accel
+
+
+def test_kvm_needs_the_flag_of_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Path, "exists", lambda _: True)
+    assert accelerator("flags\t\t: fpu vmx\n")[1] == "kvm"
+    assert accelerator("flags\t\t: fpu vmx_nothing\nmodel name : svm\n")[1] == "tcg,thread=multi"
+
+
+def test_docker_gets_the_system_calls_that_it_needs() -> None:
+    alpha = TOPOLOGY.host("alpha")
+    assert "--system-call-filter=bpf keyctl add_key" in container_argv("lab-a--alpha", alpha, Path("/t"), Path("/s"))
+    plain = container_argv("lab-a--alpha", replace(alpha, docker=False), Path("/t"), Path("/s"))
+    assert not any("system-call-filter" in word for word in plain)
+
+
+def test_only_releases_that_refuse_cgroup_v1_are_given_v2() -> None:
+    alpha = TOPOLOGY.host("alpha")
+    assert "SYSTEMD_NSPAWN_UNIFIED_HIERARCHY" in container_environment(alpha)
+    assert "SYSTEMD_NSPAWN_UNIFIED_HIERARCHY" not in container_environment(replace(alpha, release="bookworm"))
+
+
+def test_every_host_is_in_the_inventory_and_in_its_groups() -> None:
+    reaches = [
+        Reach("store", "lab-a--store", 22022, Path("/state/store/ssh")),
+        Reach("alpha", "lab-a--alpha", None, Path("/state/alpha/ssh")),
+    ]
+    lab = inventory(TOPOLOGY, reaches, Path("/state/ssh_config"))["all"]["children"]["lab"]
+    assert list(lab["hosts"]) == ["store", "alpha"]
+    assert lab["hosts"]["store"]["rack"] == 7
+    assert lab["hosts"]["store"]["ansible_host"] == "lab-a--store"
+    assert list(lab["children"]["stores"]["hosts"]) == ["store"]
+    text = config_text(LabState("a", Path("/state")), reaches)
+    assert "Port 22022" in text
+    assert "netns exec lab-a--alpha" in text
+    assert "StrictHostKeyChecking yes" in text
