@@ -145,20 +145,18 @@ def _refuse_overlap(step: PartitionDisk, execution: Execution) -> None:
 
 
 def wipe(step: WipeDisk, execution: Execution) -> None:
-    """Remove partitions and signatures of somebody else."""
+    """Remove partitions and signatures of somebody else, from a disk that nobody uses."""
     *stops, wipefs, zap, update = step.commands
     for stop in stops:
         execution.run(stop)
     with locked(step.disk, execution):
+        if execution.host.busy(step.disk):
+            raise StepFailed(
+                f"{step.display} is in use, so it was not wiped. See 'lsblk {step.disk}', stop what uses it, then run again."
+            )
         execution.run(wipefs)
         execution.run(zap)
-        try:
-            zero(step.disk, edges(0, _kernel_disk(step.disk, execution).size, TABLE_ROOM), exclusive=True)
-        except OSError as error:
-            raise StepFailed(
-                f"{step.display} cannot be wiped: {error.strerror}. See 'lsblk {step.disk}', stop what uses it, "
-                "then run again."
-            ) from error
+        zero(step.disk, edges(0, _kernel_disk(step.disk, execution).size, TABLE_ROOM), exclusive=True)
         execution.run(update, accept=(0, 1))  # it finds no table, and removes what the kernel still has
         until(
             lambda: not _kernel_partitions(step.disk, execution),
