@@ -152,7 +152,7 @@ def wipe(step: WipeDisk, execution: Execution) -> None:
     with locked(step.disk, execution):
         if execution.host.busy(step.disk):
             raise StepFailed(
-                f"{step.display} is in use, so it was not wiped. See 'lsblk {step.disk}', stop what uses it, then run again."
+                f"{step.display} is in use, so it was not wiped. See 'lsblk {step.disk}', stop what uses it; run again."
             )
         execution.run(wipefs)
         execution.run(zap)
