@@ -1,0 +1,104 @@
+"""The host on which the module is measured: a pool with room to grow, and the very file that Ansible runs there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.lab import Lab, LabHost
+from tests.playbook import CACHE, ansible_environment, play, playbook_argv
+
+HOST = "store"
+POOL = "data"
+VOLUME = {"name": "srv", "size": "100%FREE", "filesystem": "ext4", "mount_point": "/srv"}
+#: The pool as it is after two exchanges of the article: a second slice on two disks.
+DISKS = {"bay1": "201M", "bay2": "201M", "bay3": "101M", "bay4": "101M"}
+GUEST = "/root/benchmark"
+_HERE = Path(__file__).resolve().parent / "guest"
+
+
+class BenchmarkFailed(Exception):
+    """What was to be measured did not do what it must."""
+
+
+def serial(bay: str, size: str) -> str:
+    """The serial number of the disk in a bay."""
+    return f"{bay}-{size}"
+
+
+def topology(release: str) -> dict[str, Any]:
+    """One host with the pool's disks."""
+    disks = {bay: {"size": size, "serial": serial(bay, size)} for bay, size in DISKS.items()}
+    return {"hosts": {HOST: {"kind": "qemu", "release": release, "groups": ["storage"], "disks": disks}}}
+
+
+class Store:
+    """The host with its pool."""
+
+    def __init__(self, lab: Lab) -> None:
+        self.lab = lab
+        self.payload = ""
+
+    @property
+    def host(self) -> LabHost:
+        """The lab host."""
+        return self.lab[HOST]
+
+    def prepare(self) -> None:
+        """Make the pool with the real playbook, and keep the module's file as Ansible sent it."""
+        self.host.wait_booted()
+        work = CACHE / "benchmarks"
+        work.mkdir(parents=True, exist_ok=True)
+        variables = {
+            "storage_pool_name": POOL,
+            "storage_pool_disks": list(self.host.disks().values()),
+            "storage_pool_volumes": [VOLUME],
+        }
+        inventory = work / "pool.yml"
+        inventory.write_text(yaml.safe_dump({"storage": {"hosts": {HOST: variables}}}), encoding="utf-8")
+        argv = playbook_argv("baremetal.fabric.storage_grow", [self.lab.inventory, inventory])
+        # With pipelining there would be no file to keep.
+        argv += ["--extra-vars", json.dumps({"ansible_ssh_pipelining": False})]
+        play(argv, work / "prepare.log", environment=ansible_environment(ANSIBLE_KEEP_REMOTE_FILES="1"))
+        for file in sorted(_HERE.iterdir()):
+            if file.is_file():
+                self.host.put(file.read_bytes(), f"{GUEST}/{file.name}", 0o755)
+        found = self.host.run(["find", "/root/.ansible/tmp", "-name", "AnsiballZ_raid_pool.py"]).stdout.split()
+        if len(found) != 1:
+            raise BenchmarkFailed(f"Ansible left {len(found)} files of raid_pool on the host; one was expected.")
+        self.payload = self.host.get(found[0]).decode()
+        self.put_payload("idle", self.payload)
+
+    def put_payload(self, name: str, text: str) -> None:
+        """Write a file for :meth:`module` to run."""
+        self.host.put(text.encode(), f"{GUEST}/{name}.py", 0o600)
+
+    def module(self, name: str) -> list[str]:
+        """The command that Ansible runs for the module."""
+        return ["/usr/bin/python3", f"{GUEST}/{name}.py"]
+
+    def by_hand(self, name: str, *arguments: str) -> list[str]:
+        """The command that does the same by hand."""
+        return [f"{GUEST}/{name}_by_hand", *arguments]
+
+    def measure(
+        self, commands: Mapping[str, Sequence[str]], repeat: int, environment: Mapping[str, str] | None = None
+    ) -> dict[str, list[dict[str, Any]]]:
+        """Time commands on the host, in turn.
+
+        Raises:
+            BenchmarkFailed: one of them failed.
+        """
+        request = {"commands": commands, "repeat": repeat, "environment": dict(environment or {})}
+        argv = ["/usr/bin/python3", f"{GUEST}/measure.py"]
+        output = self.host.run(argv, stdin=json.dumps(request), timeout=3600).stdout
+        found: dict[str, list[dict[str, Any]]] = json.loads(output)
+        for name, runs in found.items():
+            for run in runs:
+                if run["rc"] != 0:
+                    raise BenchmarkFailed(f"'{name}' ended with {run['rc']}: {run['stderr'] or run['stdout']}")
+        return found
