@@ -164,7 +164,7 @@ def fresh(mine: t.Sequence[Piece]) -> tuple[Piece, ...]:
     """Return the pieces that md would assemble the array from, newest first.
 
     md insists on event counts that differ by one at most (md.c, super_1_validate), and leaves out what the
-    newest superblocks call faulty.
+    newest superblock disowns.
     """
     if not mine:
         return ()
@@ -175,7 +175,7 @@ def fresh(mine: t.Sequence[Piece]) -> tuple[Piece, ...]:
         for piece in ordered
         if piece.found.superblock.events + 1 >= newest.superblock.events
         and not piece.found.superblock.faulty
-        and not newest.calls_faulty(piece.found)
+        and not newest.disowns(piece.found)
     )
 
 

@@ -52,12 +52,17 @@ class Found:
     ppl: bool = False
     previous_devices: int = 0  #: during a reshape the old number of devices; else 0
     device_number: int = 0  #: the index of this device in `roles`
-    roles: tuple[int, ...] = ()  #: what this superblock says of every device; 0xfffe is faulty
+    roles: tuple[int, ...] = ()  #: what this superblock says of every device (md_p.h, dev_roles)
     updated: int = 0  #: seconds since 1970
 
-    def calls_faulty(self, other: Found) -> bool:
-        """Whether this superblock says that the array has thrown ``other`` out."""
-        return other.device_number < len(self.roles) and self.roles[other.device_number] == _ROLE_FAULTY
+    def disowns(self, other: Found) -> bool:
+        """Whether this superblock, the newer one, gives ``other`` another role than it has by its own account.
+
+        A member that failed is called faulty as long as it is there, and a spare once it was removed.
+        """
+        number = other.device_number
+        own = other.roles[number] if number < len(other.roles) else _ROLE_SPARE
+        return (self.roles[number] if number < len(self.roles) else _ROLE_SPARE) != own
 
 
 def format_uuid(raw: bytes) -> str:
