@@ -64,6 +64,7 @@ class ProofTable:
         self._lines: dict[str, list[Line]] = {}
         self._outcomes: dict[str, str] = {}
         self._seconds: dict[str, float] = {}
+        self._called: set[str] = set()
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
@@ -83,6 +84,8 @@ class ProofTable:
             return
         # Setting up and taking down hosts is most of the time, and both can fail.
         self._seconds[report.nodeid] = self._seconds.get(report.nodeid, 0.0) + report.duration
+        if report.when == "call":
+            self._called.add(report.nodeid)
         worst = min(self._outcomes.get(report.nodeid, "passed"), report.outcome, key=_ORDER.index)
         self._outcomes[report.nodeid] = worst
 
@@ -90,11 +93,16 @@ class ProofTable:
         if session.exitstatus == pytest.ExitCode.OK and "skipped" in self._outcomes.values():
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
+    def _result(self, nodeid: str) -> str:
+        """Return how a test ended. One that was set up and then interrupted has proved nothing."""
+        outcome = self._outcomes.get(nodeid, "passed")
+        return "not run" if outcome == "passed" and nodeid not in self._called else outcome
+
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         rows = [
-            Row(line, outcome, self._seconds[nodeid])
-            for nodeid, outcome in self._outcomes.items()
-            for line in self._lines[nodeid]
+            Row(line, self._result(nodeid), self._seconds.get(nodeid, 0.0))
+            for nodeid, lines in self._lines.items()
+            for line in lines
         ]
         if rows:
             terminalreporter.write_sep("=", "acceptance lines")

@@ -23,8 +23,8 @@ def suite(pytester: pytest.Pytester) -> pytest.Pytester:
 
 def run(suite: pytest.Pytester, source: str) -> pytest.RunResult:
     suite.makepyfile("import pytest\n" + source)
-    # The inner run must not read the settings or the plugins of the outer one.
-    return suite.runpytest_inprocess("-p", "no:cacheprovider")
+    # The inner run must not read the settings or the plugins of the outer one, nor end it.
+    return suite.runpytest_inprocess("-p", "no:cacheprovider", no_reraise_ctrlc=True)
 
 
 def test_table_is_sorted_by_area_and_line_and_shows_variants() -> None:
@@ -133,3 +133,22 @@ def test_wrong_marker_names_the_test(suite: pytest.Pytester) -> None:
     result = run(suite, '@pytest.mark.proof("lab")\ndef test_wrong():\n    pass\n')
     result.stderr.re_match_lines([r".*test_wrong.*proof\(area, line, title\)"])
     assert result.ret == pytest.ExitCode.USAGE_ERROR
+
+
+def test_a_line_whose_test_was_interrupted_or_never_reached_is_not_proved(suite: pytest.Pytester) -> None:
+    result = run(
+        suite,
+        """
+@pytest.mark.proof("storage", 1, "it is interrupted")
+def test_first():
+    raise KeyboardInterrupt
+
+@pytest.mark.proof("storage", 2, "it is never reached")
+def test_second():
+    pass
+""",
+    )
+    result.stdout.re_match_lines_random(
+        [r"storage +1 +it is interrupted +not run +\d", r"storage +2 +it is never reached +not run +\d"]
+    )
+    result.stdout.no_re_match_line(r".*passed")
