@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Generator, Iterator
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.storage.pool_host import PoolHost
+from tests.integration.storage.pool_host import BOOT_SECONDS, PoolHost
 from tests.lab import Lab, take_down
 from tests.lab.lab import lab_names
 
@@ -38,8 +39,11 @@ def _remove_leftovers() -> None:
 def release_host(request: pytest.FixtureRequest) -> Iterator[PoolHost]:
     """The host of a release, with the snapshots ``fresh`` (as it was installed) and ``blank``."""
     _remove_leftovers()
-    with Lab.from_topology(topology(request.param), name=f"{LAB}-{os.getpid()}") as lab:
-        lab[HOST].wait_booted()
+    lab = Lab.from_topology(topology(request.param), name=f"{LAB}-{os.getpid()}")
+    with contextlib.ExitStack() as stack:
+        stack.push(lab)
+        lab.up(BOOT_SECONDS)
+        lab[HOST].wait_booted(BOOT_SECONDS)
         store = PoolHost(lab[HOST])
         store.prepare()
         lab[HOST].snapshot_save("fresh")

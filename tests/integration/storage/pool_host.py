@@ -16,6 +16,8 @@ from tests.lab import LabError, LabHost
 from tests.lab.remote import ssh_argv
 
 MIB = 1024**2
+#: An emulated host takes half a minute, on a machine that has other things to do many times that.
+BOOT_SECONDS = 900.0
 GIB = 1024**3
 ACCOUNT = "/var/lib/fabric-proof/acknowledged"
 SEEN_CUTS = "/var/lib/fabric-proof/cuts"
@@ -239,6 +241,18 @@ class PoolHost:
     def read(self, path: str) -> str:
         """The text of a file."""
         return self.run("cat", path).strip()
+
+    # Power
+
+    def reset(self) -> str:
+        """Press the reset button and wait until everything has started; returns ``running`` or ``degraded``."""
+        self.host.reset(wait=False)
+        return self.host.wait_booted(BOOT_SECONDS)
+
+    def boot(self) -> str:
+        """Switch the host on and wait until everything has started; returns ``running`` or ``degraded``."""
+        self.host.power_on(wait=False)
+        return self.host.wait_booted(BOOT_SECONDS)
 
     # Disks
 

@@ -19,8 +19,7 @@ def test_a_cold_boot_finds_the_pool_under_its_names_mounted_and_with_nothing_to_
     before = _names(store)
     assert sorted(before) == ["data-0", "data-1"]
     store.host.power_off(clean=True)
-    store.host.power_on()
-    assert store.host.wait_booted() == "running", store.sh("systemctl --failed", check=False)
+    assert store.boot() == "running", store.sh("systemctl --failed", check=False)
     assert _names(store) == before
     assert store.sh("findmnt -n -o SOURCE /srv/bits; findmnt -n -o SOURCE /srv/rest").split() == [
         "/dev/mapper/data-bits",

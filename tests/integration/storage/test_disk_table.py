@@ -23,7 +23,7 @@ class Row:
     """The pool of a row, and how to find it again unharmed."""
 
     def __init__(self, store: PoolHost) -> None:
-        self.store = store.at("four in use", four_in_use)
+        self.store = store.at("four-in-use", four_in_use)
         self.still = store.hash("/srv/bits/still")
         self.before = store.acknowledged()
 

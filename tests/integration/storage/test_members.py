@@ -24,7 +24,7 @@ def four_in_use(store: PoolHost) -> None:
 
 def lose_a_member(store: PoolHost) -> tuple[str, int]:
     """Pull disk ``b`` while it is in use; returns a hash, and how many records were acknowledged then."""
-    store.at("four in use", four_in_use)
+    store.at("four-in-use", four_in_use)
     still = store.hash("/srv/bits/still")
     before = store.acknowledged()
     store.pull("b")
@@ -90,9 +90,7 @@ def swap_while_off(store: PoolHost, swaps: Sequence[tuple[str, str]], clean: boo
     store.host.power_off(clean=clean)
     for old, new in swaps:
         store.host.disk_swap(old, "101M", new_name=new)
-    store.host.power_on(wait=False)
-    store.host.wait_ssh(300)
-    store.host.wait_booted(300)
+    store.boot()
 
 
 @pytest.mark.proof(area="storage", line=4, title="A disk swapped while off: SSH comes back, the next run repairs")

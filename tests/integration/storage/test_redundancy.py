@@ -19,12 +19,12 @@ VOLUMES = [volume("bits", "40MiB"), volume("rest", "100%FREE")]
 def lose_each(store: PoolHost, pairs: Sequence[tuple[str, ...]]) -> None:
     """For each pair of disks: pull both, find all data, undo."""
     still = store.hash("/srv/bits/still")
-    store.host.snapshot_save("before the loss")
+    store.host.snapshot_save("before-the-loss")
     for pair in pairs:
         before = store.acknowledged()
         store.pull(*pair)
         check_data(store, still, before)
-        store.host.snapshot_load("before the loss")
+        store.host.snapshot_load("before-the-loss")
 
 
 @pytest.mark.proof(area="storage", line=5, title="Redundancy 2, 4 to 6 mixed disks: any two lost at settled moments")

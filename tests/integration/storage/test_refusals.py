@@ -67,7 +67,7 @@ def three_blank(store: PoolHost) -> None:
 
 @pytest.fixture
 def blank(store: PoolHost) -> PoolHost:
-    return store.at("three blank and one", three_blank)
+    return store.at("three-blank-and-one", three_blank)
 
 
 def refused(store: PoolHost, disks: str | list[str], **options: object) -> str:
@@ -173,13 +173,13 @@ def three_at_rest(store: PoolHost) -> None:
 )
 @every_release
 def test_a_change_that_would_destroy_is_refused(store: PoolHost, words: str, options: dict[str, object]) -> None:
-    store.at("three at rest", three_at_rest)
+    store.at("three-at-rest", three_at_rest)
     assert words in refused(store, "abc", **options)
 
 
 @every_release
 def test_a_disk_whose_bad_blocks_md_has_listed_does_not_come_back(store: PoolHost) -> None:
-    store.at("three at rest", three_at_rest)
+    store.at("three-at-rest", three_at_rest)
     store.sh(f"""
         part=$(readlink -f {by_id("c")})1; md=$(basename $(readlink -f /dev/md/{POOL}-0))
         echo '2048 8' > /sys/block/$md/md/dev-$(basename $part)/bad_blocks
@@ -203,7 +203,7 @@ def test_a_disk_whose_bad_blocks_md_has_listed_does_not_come_back(store: PoolHos
 def test_a_replacement_that_cannot_work_is_refused(
     store: PoolHost, replace: tuple[str, str], disks: str, words: str
 ) -> None:
-    store.at("three at rest", three_at_rest)
+    store.at("three-at-rest", three_at_rest)
     if "s" in disks:
         store.plug("s", size="60M")
     old, new = replace

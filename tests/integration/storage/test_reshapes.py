@@ -102,8 +102,7 @@ def test_a_reset_inside_a_reshape_is_recovered_from(
     store: PoolHost, mode: Mode, volumes: list[dict[str, object]]
 ) -> None:
     still = begin(store, mode, volumes)
-    store.host.reset()
-    store.host.wait_booted()
+    store.reset()
     store.grown(mode.members + NEW, volumes=volumes, chunk=mode.chunk)
     check_end(store, mode, volumes, still)
 
@@ -150,8 +149,7 @@ def test_a_run_that_meets_a_visible_reshape_reports_it_and_a_later_one_finishes_
 def test_a_reshape_that_a_reset_has_hidden_is_found(store: PoolHost) -> None:
     mode = Mode("abc", "64KiB", moves_data=True)
     still = begin(store, mode, QUIET)
-    store.host.reset()
-    store.host.wait_booted()
+    store.reset()
     # Nothing that people look at tells of the reshape.
     assert (md(store, "array_state"), md(store, "sync_action")) == ("read-auto", "idle")
     assert "reshape" not in store.read("/proc/mdstat")

@@ -30,14 +30,16 @@ from ansible.module_utils import basic
 from ansible_collections.baremetal.fabric.plugins.module_utils._converge import command, converge
 
 PORT = 7001
+_fsync = os.fsync
 MODULES = "ansible_collections.baremetal.fabric.plugins.modules"
 
 
 class Cut:
     """Kills the run at the first moment that matches ``pattern`` and is not in the file ``seen``.
 
-    Moments are after each command of a step, and after the step. The file remembers where runs were killed, so a chain
-    of runs is killed once at every moment there is, and comes to an end.
+    Moments are after each command of a step, after each write that a step puts through to a disk (the first of each
+    step), and after the step. The file remembers where runs were killed, so a chain of runs is killed once at every
+    moment there is, and comes to an end.
     """
 
     def __init__(self, pattern: str, seen: str = "") -> None:
@@ -56,7 +58,7 @@ class Cut:
             with open(self._path, "a", encoding="utf-8") as file:
                 file.write(f"{name}\n")
                 file.flush()
-                os.fsync(file.fileno())
+                _fsync(file.fileno())
         os.kill(os.getpid(), signal.SIGKILL)
 
     @contextlib.contextmanager
@@ -66,6 +68,11 @@ class Cut:
         yield
         self.moment(f"{step}: done")
         self._step = ""
+
+    def wrote(self) -> None:
+        """Tell that something was put through to a disk."""
+        if self._step:
+            self.moment(f"{self._step}: wrote")
 
     def ran(self, argv: Sequence[str]) -> None:
         """Tell that a command has run; only those of steps count."""
@@ -80,7 +87,7 @@ def _resources(kind: type[Any] = converge.Resource) -> Iterator[type[Any]]:
 
 
 def _cut_runs(cut: Cut) -> None:
-    """Make ``cut`` hear of every step and every command."""
+    """Make ``cut`` hear of every step, every command and every write."""
     run = command.Runner.run
 
     def run_and_tell(self: command.Runner, argv: Sequence[str], *args: Any, **options: Any) -> str:
@@ -95,7 +102,12 @@ def _cut_runs(cut: Cut) -> None:
 
         return apply_and_tell
 
+    def fsync_and_tell(fd: Any) -> None:
+        _fsync(fd)
+        cut.wrote()
+
     command.Runner.run = run_and_tell  # type: ignore[method-assign]
+    os.fsync = fsync_and_tell
     for kind in _resources():
         if "apply" in vars(kind):
             kind.apply = telling(kind.apply)
