@@ -7,7 +7,7 @@ import shlex
 import signal
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 
@@ -15,7 +15,7 @@ import yaml
 
 from tests.lab import Lab, LabError, LabHost, take_down
 from tests.lab.recipe import RELEASES
-from tests.playbook import CACHE, ROOT, PlaybookFailed, Played, play, playbook_argv
+from tests.playbook import CACHE, COLLECTIONS, ROOT, PlaybookFailed, Played, play, playbook_argv
 
 from .screen import DIM, INDENT, Screen
 from .story import (
@@ -62,6 +62,16 @@ class Demo:
     def host(self) -> LabHost:
         """The only host."""
         return self.lab[HOST]
+
+    @property
+    def inventory(self) -> Path:
+        """Where the pool is declared."""
+        return self.work / "pool.yml"
+
+    @property
+    def shown_arguments(self) -> list[str]:
+        """The arguments of ansible-playbook, as a person at the top of the checkout types them."""
+        return [PLAYBOOK, "-i", _short(self.lab.inventory), "-i", _short(self.inventory)]
 
     def run(self) -> None:
         """Tell the whole story."""
@@ -122,23 +132,21 @@ class Demo:
         self.screen.good(f"{KEPT_FILE} read back from the disks is what was written at the beginning")
 
     def _play(self) -> Played:
-        inventories = [self.lab.inventory, self._write_inventory()]
-        argv = playbook_argv(PLAYBOOK, inventories)
-        shown = ["ansible-playbook", PLAYBOOK]
-        for inventory in inventories:
-            shown += ["-i", _short(inventory)]
+        self._write_inventory()
         self.screen.say()
-        self.screen.command(shlex.join(shown))
+        self.screen.command(shlex.join(["ansible-playbook", *self.shown_arguments]))
         self._runs += 1
         watch, since = Watch(self.host), time.monotonic()
 
         def show_progress() -> None:
-            work = watch.look()
-            for each in work:
-                self.screen.moving(each.text, _bar(each.percent), each.percent)
-            if not work:
-                self.screen.waiting(since)
+            sight = watch.look()
+            if sight.work:
+                first = sight.work[0]  # arrays on the same disks take turns
+                self.screen.moving(first.text, _bar(first.percent), first.percent)
+            else:
+                self.screen.waiting(since, sight.busy_with)
 
+        argv = playbook_argv(PLAYBOOK, [self.lab.inventory, self.inventory])
         played = play(argv, self.work / f"run-{self._runs}.log", show_progress)
         self._show(played)
         return played
@@ -155,12 +163,10 @@ class Demo:
         self.screen.say()
         self.screen.good(f"the run took {played.seconds:.0f} s")
 
-    def _write_inventory(self) -> Path:
+    def _write_inventory(self) -> None:
         self.work.mkdir(parents=True, exist_ok=True)
-        path = self.work / "pool.yml"
         text = yaml.safe_dump(self.declaration.inventory(), sort_keys=False)
-        path.write_text(text, encoding="utf-8")
-        return path
+        self.inventory.write_text(text, encoding="utf-8")
 
     def _check_capacity(self, what: str, expected_mib: int) -> None:
         argv = ["vgs", "--noheadings", "--nosuffix", "--units=b", "--options=vg_size", POOL]
@@ -195,19 +201,22 @@ def _summarize(demo: Demo, screen: Screen, seconds: float) -> None:
     )
 
 
-def _say_how_to_go_on(screen: Screen, name: str, work: Path) -> None:
-    lab = f"{_short(Path(sys.executable))} -m tests.lab --name {name}"
-    screen.say()
-    rows: Mapping[str, Sequence[str]] = {
-        "Look around": (f"{lab} ssh {HOST}",),
-        "Exchange a disk yourself": (f"{lab} disk swap {HOST} bay1 401M --serial mine",),
-        "The inventory and what Ansible said": (f"ls {_short(work)}",),
-        "Remove the lab": (f"{lab} down",),
+def _say_how_to_go_on(screen: Screen, demo: Demo) -> None:
+    python = _short(Path(sys.executable))
+    lab = f"{python} -m tests.lab --name {demo.lab.name}"
+    playbook = shlex.join([_short(Path(sys.executable).parent / "ansible-playbook"), *demo.shown_arguments])
+    rows = {
+        "Look around": f"{lab} ssh {HOST}",
+        "Exchange a disk yourself": f"{lab} disk swap {HOST} bay1 401M --serial mine",
+        "Write its path into the inventory": _short(demo.inventory),
+        "Run the playbook": f"ANSIBLE_COLLECTIONS_PATH={_short(COLLECTIONS)} {playbook}",
+        "What Ansible said": f"{_short(demo.work)}/run-*.log",
+        "Remove the lab": f"{lab} down",
     }
-    for what, commands in rows.items():
+    screen.say()
+    for what, how in rows.items():
         screen.say(f"{INDENT}{what}:")
-        for command in commands:
-            screen.say(f"{INDENT}  {command}")
+        screen.say(f"{INDENT}  {how}")
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -250,7 +259,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         screen.say()
         screen.say("The lab was removed.")
     elif demo is not None:
-        _say_how_to_go_on(screen, arguments.name, demo.work)
+        _say_how_to_go_on(screen, demo)
     return status
 
 

@@ -78,10 +78,10 @@ class Screen:
             self._shown[what] = step
             self.say(f"{INDENT}... {what} {bar} {percent:.0f} %")
 
-    def waiting(self, since: float) -> None:
+    def waiting(self, since: float, what: str) -> None:
         """Show that something is still at work; only where the line can be overwritten."""
         if self._terminal:
-            self._move(f"{INDENT}... {time.monotonic() - since:.0f} s")
+            self._move(f"{INDENT}... {time.monotonic() - since:.0f} s{f', {what}' if what else ''}")
 
     def _move(self, text: str) -> None:
         self._stream.write("\r\x1b[K" + self._paint(text[: WIDTH - 1], DIM))

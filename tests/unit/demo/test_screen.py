@@ -24,7 +24,7 @@ def test_a_file_gets_neither_colours_nor_control_characters() -> None:
     screen.title("Title")
     screen.good("done")
     screen.moving("data-0 rebuilds", "[##..]", 50)
-    screen.waiting(0)
+    screen.waiting(0, "mdadm works")
     assert "\x1b" not in stream.getvalue()
     assert "\r" not in stream.getvalue()
 
