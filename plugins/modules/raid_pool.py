@@ -285,12 +285,12 @@ pending:
       returned: always
     seconds_left:
       description: An estimate from the current speed. Null when the kernel does not tell.
-      type: float
+      type: int
       returned: always
   sample:
     - what: Reshape of array data-1
       percent: 41.5
-      seconds_left: 5400.0
+      seconds_left: 5400
 findings:
   description: What the person on call should know, most urgent first.
   returned: success

@@ -95,7 +95,7 @@ pools:
           vdb  101 MiB  [-------------------- data-0 ---------------------]
           vdc  101 MiB  [-------------------- data-0 ---------------------]
         Arrays
-          data-0  raid5  4 x 97.5 MiB  292.5 MiB  recovery, [########............] 40 %, 6 s left
+          data-0  raid5  4 x 97.5 MiB  292.5 MiB  recovery, lacks 1 of 4, [####........] 40 %, 6 s left
     capacity:
       description: Size of the volume group.
       type: int
@@ -128,7 +128,7 @@ pools:
           returned: always
         seconds_left:
           description: An estimate from the current speed. Null when the kernel does not tell.
-          type: float
+          type: int
           returned: always
     findings:
       description: What the person on call should know, most urgent first.

@@ -47,8 +47,12 @@ class Pending:
     seconds_left: float | None = None
 
     def as_dict(self) -> dict[str, t.Any]:
-        """Return the work as modules return it."""
-        return {"what": self.what, "percent": self.percent, "seconds_left": self.seconds_left}
+        """Return the work as modules return it: percent with one decimal, whole seconds."""
+        return {
+            "what": self.what,
+            "percent": None if self.percent is None else round(self.percent, 1),
+            "seconds_left": None if self.seconds_left is None else round(self.seconds_left),
+        }
 
 
 class Resource(t.Generic[S]):

@@ -84,7 +84,7 @@ def describe(pool: Pool, declared: bool, replacement: int, members: int) -> dict
     size = replacement or max((disk.size for disk in pool.disks), default=0)
     return {
         **facts(pool),
-        "layout": draw(pool, progress=True),
+        "layout": draw(pool if declared else declared_as_found(pool), progress=True),
         "pending": [each.as_dict() for each in pending_work(pool)],
         "findings": list(findings(pool, want if declared else None)),
         "replacement": size,

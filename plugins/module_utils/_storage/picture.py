@@ -15,6 +15,7 @@ import os
 import typing as t
 from dataclasses import dataclass
 
+from .array_steps import noun
 from .model import ALIGNMENT, Activity, Array, Disk, Partition, Pool, Volume, slice_index
 from .size import human
 
@@ -129,8 +130,8 @@ def _disk_rows(pool: Pool) -> list[Row]:
     return rows
 
 
-def progress_bar(percent: float, width: int = 20) -> str:
-    """Return ``percent`` as a bar of ``width`` cells: [#####...............]."""
+def progress_bar(percent: float, width: int = 12) -> str:
+    """Return ``percent`` as a bar of ``width`` cells: [###.........]."""
     filled = min(width, int(width * percent / 100))
     return "[" + "#" * filled + "." * (width - filled) + "]"
 
@@ -169,9 +170,9 @@ def _state(array: Array, progress: bool) -> str:
     if array.reshaping:
         words.append(f"reshape from {array.previous_devices} to {array.devices} members")
     elif array.activity is not None:
-        words.append(array.activity.action)
-    if array.missing and not (array.activity is not None and array.activity.action == "reshape"):
-        words.append(f"degraded: {array.missing} of {array.devices} members missing")
+        words.append(noun(array.activity.action))
+    if array.missing:
+        words.append(f"lacks {array.missing} of {array.devices}")
     if array.suspended:
         words.append("writes held back")
     if progress and array.activity is not None:

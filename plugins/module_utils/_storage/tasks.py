@@ -46,9 +46,5 @@ def pool_task(parameters: Parameters) -> Task[Pool]:
         tools=tools_for(want),
         wait=wait,
         wait_timeout=timeout,
-        warnings=lambda pool: findings(pool, want) if _lacks_something(pool) else (),
+        warnings=lambda pool: findings(pool, None),
     )
-
-
-def _lacks_something(pool: Pool) -> bool:
-    return bool(pool.absent) or any(array.missing for array in pool.arrays)

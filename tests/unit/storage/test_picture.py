@@ -155,7 +155,7 @@ def test_what_is_wrong_is_marked() -> None:
           vdc ata-WDC_WD..C7K0XXXXXX  101 MiB  [- data-0 spare -]
           vdd virtio-vdd              301 MiB  ext4 file system 'home', 1 more
         Arrays
-          data-0  raid5  4 x 97.5 MiB   292.5 MiB   degraded: 3 of 4 members missing
+          data-0  raid5  4 x 97.5 MiB   292.5 MiB   lacks 3 of 4
           data-1  raid5  3 x 98.94 MiB  197.88 MiB  not started
         """
     )
@@ -172,7 +172,7 @@ def test_progress_is_drawn_on_request_only(activity: Activity) -> None:
     assert line.endswith("reshape from 2 to 3 members")
     [line] = [line for line in draw(pool, progress=True).splitlines() if "data-1  raid5" in line]
     assert line.endswith(
-        f"members, [########............] {activity.percent:.0f} %, {round(activity.seconds_left or 0)} s left"
+        f"members, [####........] {activity.percent:.0f} %, {round(activity.seconds_left or 0)} s left"
     )
 
 
@@ -240,6 +240,6 @@ def test_durations_have_two_units_at_most(seconds: float, text: str) -> None:
 
 
 def test_a_bar_is_full_at_the_end_only() -> None:
-    assert progress_bar(0) == "[....................]"
-    assert progress_bar(99.9) == "[###################.]"
-    assert progress_bar(100) == "[####################]"
+    assert progress_bar(0) == "[............]"
+    assert progress_bar(99.9) == "[###########.]"
+    assert progress_bar(100) == "[############]"
