@@ -41,7 +41,7 @@ def array_at(node: str, execution: Execution) -> KernelArray:
 
 def array_called(name: str, execution: Execution) -> Identity:
     """Return the running array that is slice ``name``, whatever its node is called. Raises :class:`StepFailed`."""
-    pool, _, index = name.rpartition("-")
+    pool, _dash, index = name.rpartition("-")
     for each in array_names(execution.host):
         identity = identify(execution.host, read_array(execution.host, each))
         if claimed_index(execution.host, pool, identity, in_group=True) == int(index):

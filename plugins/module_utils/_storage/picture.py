@@ -124,8 +124,8 @@ def _disk_rows(pool: Pool) -> list[Row]:
             notes.append("not declared")
         if disk.read_only:
             notes.append("read-only")
-        bar = "" if disk.foreign else _bar(_segments(pool, disk, members), scale)
-        rows.append((_disk_name(disk), human(disk.size), " ".join(filter(None, (bar, ", ".join(notes))))))
+        drawn = "" if disk.foreign else _bar(_segments(pool, disk, members), scale)
+        rows.append((_disk_name(disk), human(disk.size), " ".join(filter(None, (drawn, ", ".join(notes))))))
     rows.extend((shortened(os.path.basename(path)), "absent", "") for path in pool.absent)
     return rows
 
