@@ -49,7 +49,14 @@ class Runner:
     def __init__(self, inherit: t.Sequence[int] = ()) -> None:
         self.inherit: tuple[int, ...] = tuple(inherit)
         self.started = 0
-        self._environment = dict(os.environ, LC_ALL="C", LANGUAGE="C", PATH=SEARCH_PATH)
+        self._environment = dict(
+            os.environ,
+            LC_ALL="C",
+            LANGUAGE="C",
+            PATH=SEARCH_PATH,
+            # Else LVM complains of each inherited descriptor, and the complaint hides what it has to say (lvm(8)).
+            LVM_SUPPRESS_FD_WARNINGS="1",
+        )
 
     def run(self, argv: t.Sequence[str], accept: t.Container[int] = (0,), data: bytes | None = None) -> str:
         """Run ``argv`` and return its standard output.

@@ -14,7 +14,8 @@ import time
 import types
 import typing as t
 
-LOCK_DIRECTORY = "/run/lock/baremetal.fabric"
+#: Not below /run/lock, where everybody may make files and links.
+LOCK_DIRECTORY = "/run/baremetal.fabric/locks"
 
 
 class LockHeld(Exception):

@@ -34,6 +34,7 @@ _BY_KIND: dict[type[PoolStep], t.Callable[[t.Any, Execution], None]] = {
     array_steps.CreateArray: apply_arrays.create,
     array_steps.RecordArrays: apply_records.record_arrays,
     array_steps.RebuildInitramfs: apply_records.rebuild_initramfs,
+    volume_steps.ActivateVolumes: apply_volumes.activate_volumes,
     volume_steps.CreateVolume: apply_volumes.create_volume,
     volume_steps.GrowFilesystem: apply_volumes.grow_filesystem,
     volume_steps.RecordMount: apply_records.record_mount,

@@ -9,23 +9,38 @@ from __future__ import annotations
 
 import contextlib
 import os
+import typing as t
 
 from .._converge.command import CommandError
 from .._converge.converge import StepFailed
 from .execution import Execution, until
 from .sysfs import read_uses
-from .volume_steps import CreateVolume, GrowFilesystem, MountVolume
+from .volume_steps import ActivateVolumes, CreateVolume, GrowFilesystem, MountVolume
 
 
 def create_volume(step: CreateVolume, execution: Execution) -> None:
     """Make a logical volume, and wait for its node."""
     for argv in step.commands:
         execution.run(argv)
-    device = f"/dev/{step.group}/{step.volume}"
+    _await_volumes(step.group, (step.volume,), execution)
+
+
+def activate_volumes(step: ActivateVolumes, execution: Execution) -> None:
+    """Activate logical volumes, and wait for their nodes."""
+    for argv in step.commands:
+        execution.run(argv)
+    _await_volumes(step.group, step.volumes, execution)
+
+
+def _await_volumes(group: str, volumes: t.Sequence[str], execution: Execution) -> None:
+    devices = [f"/dev/{group}/{volume}" for volume in volumes]
     execution.settle_udev()
     until(
-        lambda: execution.is_block_device(device),
-        lambda: f"LVM made volume {step.volume}, but {device} did not appear; see 'lvs' and whether udev runs.",
+        lambda: all(map(execution.is_block_device, devices)),
+        lambda: (
+            f"LVM has activated {', '.join(volumes)}, but {', '.join(devices)} did not all appear; see 'lvs', and "
+            "whether udev runs."
+        ),
     )
 
 

@@ -35,6 +35,7 @@ def test_programs_speak_english_and_are_found_in_sbin(monkeypatch: pytest.Monkey
     assert environment["LC_ALL"] == "C"
     assert environment["LANGUAGE"] == "C"
     assert "/usr/sbin" in environment["PATH"].split(":")
+    assert environment["LVM_SUPPRESS_FD_WARNINGS"] == "1"
     assert environment["KEPT"] == "yes"
 
 

@@ -16,7 +16,7 @@ from typing import Any, cast
 import pytest
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.baremetal.fabric.plugins.module_utils._converge import lock, module
+from ansible_collections.baremetal.fabric.plugins.module_utils._converge import module
 from ansible_collections.baremetal.fabric.plugins.module_utils._converge.command import Runner
 from ansible_collections.baremetal.fabric.plugins.module_utils._converge.converge import Refusal
 from ansible_collections.baremetal.fabric.plugins.module_utils._converge.lock import Lock
@@ -53,7 +53,6 @@ class Playbook:
 
 @pytest.fixture(autouse=True)
 def _locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lock, "LOCK_DIRECTORY", str(tmp_path / "locks"))
     monkeypatch.setattr(module, "Lock", lambda resource: Lock(resource, str(tmp_path / "locks")))
     monkeypatch.setattr(module, "SHORT_WAIT", 0.3)
 
