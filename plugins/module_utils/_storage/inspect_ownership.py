@@ -21,7 +21,7 @@ from .superblock import Found
 from .sysfs import KernelArray, Use
 
 #: Signatures that an empty partition table leaves, which is nobody's.
-_TABLE = frozenset(("gpt", "PMBR"))
+_TABLE = ("gpt", "PMBR")
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,8 @@ def _judged(
     in_use = _in_use(host, ownership, contents)
     idle, busy = _foreign_arrays(host, ownership, contents)
     in_use += busy
-    foreign += _about_table(contents)
+    about_table = _about_table(contents)
+    foreign += about_table
     partitions = []
     for partition in disk.partitions:
         seen = signatures.get(partition.node, ())
@@ -98,10 +99,8 @@ def _judged(
             continue
         foreign.append(_about_partition(ownership, partition, block, seen))
         partitions.append(replace(partition, signatures=tuple(str(each) for each in seen)))
-    table_kinds = _TABLE if contents.table is not None else frozenset(("dos", "PMBR", "gpt"))
-    foreign += [
-        f"the whole disk holds a {each}" for each in signatures.get(disk.node, ()) if each.kind not in table_kinds
-    ]
+    known = _TABLE if contents.table is not None else (*_TABLE, "dos") if about_table else ()
+    foreign += [f"the whole disk holds a {each}" for each in signatures.get(disk.node, ()) if each.kind not in known]
     for node in (disk.node, *(partition.node for partition in disk.partitions)):
         if node in failed:
             foreign.append(f"{node} cannot be read ({failed[node]})")

@@ -97,7 +97,8 @@ def parse_report(text: str) -> tuple[GroupReport, ...]:
         parts = json.loads(text)["report"]
         groups = []
         for part in parts:
-            for row in part["vg"]:
+            # Physical volumes that belong to no group come in a part of their own.
+            for row in part.get("vg", ()):
                 groups.append(
                     GroupReport(
                         name=row["vg_name"],
@@ -108,6 +109,6 @@ def parse_report(text: str) -> tuple[GroupReport, ...]:
                         logical=tuple(_logical(each) for each in part.get("lv", ())),
                     )
                 )
-    except (KeyError, TypeError) as error:
+    except (AttributeError, KeyError, TypeError) as error:
         raise ValueError(f"LVM printed no report that can be read ({error!r})") from error
     return tuple(groups)

@@ -196,7 +196,16 @@ class _Observer:
         if not report.device:
             return Volume(report.name, extents, filesystem.UNKNOWN, active=False)
         mounts = [use for use in uses if use.number == report.device and use.mount_point]
-        node = "/dev/" + self.host.resolve(f"/sys/dev/block/{report.device}").rpartition("/")[2]
+        points = tuple(dict.fromkeys(use.mount_point for use in mounts))
+        try:
+            found = self._file_system(report.device, mounts)
+        except OSError:
+            # The array below has failed, or it is a volume without data of its own, such as a thin pool.
+            found = filesystem.FileSystem(filesystem.UNKNOWN)
+        return Volume(report.name, extents, found.kind, found.size, points)
+
+    def _file_system(self, number: str, mounts: t.Sequence[Use]) -> filesystem.FileSystem:
+        node = "/dev/" + self.host.resolve(f"/sys/dev/block/{number}").rpartition("/")[2]
 
         def ask() -> str:
             signature = probe(self.runner, node)
@@ -205,12 +214,12 @@ class _Observer:
         # What is mounted is newest in the page cache, what is not may be stale there.
         with Device(self.host, node, direct=not mounts) as device:
             found = filesystem.identify(device.read, ask)
-        size = found.size
-        if found.kind == "xfs" and mounts:
-            answers = (filesystem.mounted_xfs_size(self.host.at(use.mount_point), report.device) for use in mounts)
-            size = next((answer for answer in answers if answer is not None), size)
-        points = tuple(dict.fromkeys(use.mount_point for use in mounts))
-        return Volume(report.name, extents, found.kind, size, points)
+        if found.kind == "xfs":
+            for use in mounts:
+                size = filesystem.mounted_xfs_size(self.host.at(use.mount_point), number)
+                if size is not None:
+                    return replace(found, size=size)
+        return found
 
     def _mdadm_conf(self) -> tuple[str, str]:
         path = next((path for path in mdadm_conf.PATHS if self.host.exists(path)), mdadm_conf.PATHS[0])
