@@ -155,6 +155,7 @@ def _running(host: Host, pool: str, claim: Claim, kernel: KernelArray) -> Array 
         activity=kernel.activity,
         hidden_reshape=kernel.hidden_reshape,
         suspended=kernel.suspended and not reshape_has_a_helper(host, kernel),
+        frozen=kernel.action == "frozen" and not reshape_has_a_helper(host, kernel),
         data_offset=max((each.data_offset for each in kernel.members), default=0),
         size_now=kernel.size,
     )

@@ -177,6 +177,8 @@ class Array:
     hidden_reshape: bool = False
     #: Writes to a range are held back and nobody works on it (suspend_lo, suspend_hi).
     suspended: bool = False
+    #: sync_action is "frozen": an mdadm that prepared a change died before it began, and md starts no rebuild.
+    frozen: bool = False
     data_offset: int = 0  #: bytes before the data on each member, the largest among them
     size_now: int = 0  #: bytes that the block device has at this moment; 0 when it is not running
     #: Partitions with a superblock of this array that are not among `members`: they were members once.

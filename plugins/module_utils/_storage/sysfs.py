@@ -292,7 +292,7 @@ def array_names(host: Host) -> tuple[str, ...]:
 
 
 def reshape_has_a_helper(host: Host, array: KernelArray) -> bool:
-    """Whether an mdadm process works on the reshape of ``array``.
+    """Whether an mdadm process works on ``array``, as on a reshape that needs help.
 
     Where a reshape has no room to move the data aside, mdadm copies each critical range to a backup: it sets
     suspend_lo and suspend_hi, and it has the members open all the time (mdadm's Grow.c, child_monitor). The
