@@ -250,7 +250,8 @@ def _volumes(pool: Pool, want: Wanted) -> str:
         volume = have.get(wanted.name)
         if volume is None or group is None or group.missing:
             continue  # new, or nothing is done to volumes before every physical volume is back
-        if wanted.filesystem and volume.filesystem and volume.filesystem != wanted.filesystem:
+        # What is on a volume that is not active shows when it is.
+        if volume.active and wanted.filesystem and volume.filesystem not in ("", wanted.filesystem):
             return (
                 f"Volume {volume.name} holds {volume.filesystem}, but {wanted.filesystem} is declared; "
                 "nothing is ever reformatted. Declare what is there, or remove the volume by hand."

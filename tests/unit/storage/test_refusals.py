@@ -351,6 +351,16 @@ class TestVolumes:
         self.declare(host, WantedVolume("bits", Size(bytes=400 * MIB), "ext4"))
         assert "Volume bits holds xfs, but ext4 is declared; nothing is ever reformatted" in refused(host)
 
+    def test_a_volume_that_is_not_active_is_activated_before_anybody_says_what_is_on_it(
+        self, host: SimulatedHost
+    ) -> None:
+        self.declare(host, WantedVolume("bits", Size(bytes=400 * MIB), "xfs"))
+        host.run()
+        [volume] = host.pool.volumes
+        inactive = replace(volume, active=False, filesystem="unknown", filesystem_size=0)
+        host.pool = replace(host.pool, volumes=(inactive,))
+        assert titles(host) == ["Activate bits of volume group data"]
+
     def test_xfs_that_would_be_too_small(self, host: SimulatedHost) -> None:
         self.declare(host, WantedVolume("bits", Size(bytes=299 * MIB), "xfs"))
         host.want = replace(host.want, volumes=(WantedVolume("bits", Size(bytes=200 * MIB), "xfs"),))
