@@ -95,12 +95,12 @@ def _judged(
         if _is_ours(ownership, partition, block):
             others = tuple(str(each) for each in seen if block is None)
             partitions.append(replace(partition, signatures=others))
-            foreign += [f"partition {partition.number} '{partition.label}' holds a {what}" for what in others]
+            foreign += [f"partition {partition.number} '{partition.label}' is not blank ({what})" for what in others]
             continue
         foreign.append(_about_partition(ownership, partition, block, seen))
         partitions.append(replace(partition, signatures=tuple(str(each) for each in seen)))
     known = _TABLE if contents.table is not None else (*_TABLE, "dos") if about_table else ()
-    foreign += [f"the whole disk holds a {each}" for each in signatures.get(disk.node, ()) if each.kind not in known]
+    foreign += [f"{each} on the whole disk" for each in signatures.get(disk.node, ()) if each.kind not in known]
     for node in (disk.node, *(partition.node for partition in disk.partitions)):
         if node in failed:
             foreign.append(f"{node} cannot be read ({failed[node]})")
@@ -129,6 +129,8 @@ def _about_table(contents: Contents) -> list[str]:
         found.append(
             "its GUID partition table is damaged, only the backup at its end is whole; gdisk's recovery menu repairs it"
         )
+    if table.usable_end > contents.disk.size:
+        found.append("its GUID partition table was made for a larger disk")
     if table.hybrid:
         found.append("its MBR lists partitions of its own beside the GUID partition table")
     return found
@@ -153,7 +155,7 @@ def _about_partition(
         name = f"{block.home_host}:{block.name}" if block.home_host else block.name
         return f"{what} is a member of md array '{name}', UUID {block.array_uuid}"
     if seen:
-        return f"{what} holds a {seen[0]}"
+        return f"{what} ({seen[0]})"
     return what
 
 
