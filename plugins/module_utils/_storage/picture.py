@@ -195,7 +195,7 @@ def _array_rows(pool: Pool, progress: bool) -> list[Row]:
 
 def _volume_row(volume: Volume, extent_size: int) -> Row:
     size = volume.extents * extent_size
-    words = volume.filesystem or "no file system"
+    words = (volume.filesystem or "no file system") if volume.active else "not active"
     if volume.filesystem_size and volume.filesystem_size <= size - extent_size:
         words += f" of {human(volume.filesystem_size)}"
     return (shortened(volume.name), human(size), words, ", ".join(volume.mounted_on) or "not mounted")

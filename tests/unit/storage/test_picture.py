@@ -84,6 +84,7 @@ GROWN = Pool(
         Volume("bits", 25, "ext4", 100 * MIB, ("/srv/bits",)),
         Volume("pieces", 25, "xfs", 80 * MIB),
         Volume("raw", 1),
+        Volume("asleep", 1, "unknown", active=False),
     ),
 )
 
@@ -95,7 +96,7 @@ def golden(text: str) -> str:
 def test_a_grown_pool() -> None:
     assert draw(GROWN) == golden(
         """
-        Pool data: 484 MiB, 280 MiB free
+        Pool data: 484 MiB, 276 MiB free
         Disks
           vda virtio-vda              201 MiB  [---- data-0 ----|---- data-1 ----]
           vdb                         201 MiB  [---- data-0 ----|---- data-1 ----]
@@ -108,6 +109,7 @@ def test_a_grown_pool() -> None:
           bits    100 MiB  ext4            /srv/bits
           pieces  100 MiB  xfs of 80 MiB   not mounted
           raw     4 MiB    no file system  not mounted
+          asleep  4 MiB    not active      not mounted
         """
     )
 
