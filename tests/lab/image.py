@@ -21,6 +21,9 @@ GRUB_MODULES = ("biosdisk", "part_msdos", "ext2", "linux", "serial", "terminal",
 DEFAULT_MIRROR = "http://deb.debian.org/debian"
 DEFAULT_SECURITY_MIRROR = "http://deb.debian.org/debian-security"
 
+# A build that loses power is thrown away whole, so dpkg need not sync each file (dpkg(1), DPKG_FORCE).
+UNSAFE_IO = {"DPKG_FORCE": "unsafe-io"}
+
 SECTOR = 512
 PARTITION_START_SECTOR = 2048
 MBR_CODE_BYTES = 440
@@ -146,6 +149,7 @@ def _bootstrap(recipe: Recipe, building: Path) -> None:
     # In a mount namespace of its own: what debootstrap mounts inside the tree vanishes with it, however it ends.
     run(
         [*_private_namespaces(), *debootstrap, recipe.release, str(tree), archive],
+        extra_environment=UNSAFE_IO,
         bound_to_parent=True,
         timeout=1800,
     )
@@ -173,8 +177,21 @@ def _extend(recipe: Recipe, base: Recipe, base_tree: Path, building: Path) -> No
 
 def _settle(recipe: Recipe, tree: Path) -> None:
     """The last touches: units, no identity of its own, no leftovers of the build."""
-    _in_tree(tree, ["systemctl", "enable", *recipe.enabled_units])
-    _in_tree(tree, ["systemctl", "mask", *recipe.masked_units])
+    for action, units in (("enable", recipe.enabled_units), ("mask", recipe.masked_units)):
+        if units:
+            _in_tree(tree, ["systemctl", action, *units])
+    generators = tree / "etc/systemd/system-generators"
+    generators.mkdir(exist_ok=True)
+    for generator in recipe.masked_generators:
+        link = generators / generator
+        link.unlink(missing_ok=True)
+        link.symlink_to("/dev/null")
+    for hook in recipe.skipped_initramfs_hooks:
+        path = tree / "usr/share/initramfs-tools/hooks" / hook
+        if path.exists():
+            path.chmod(0o644)  # mkinitramfs passes over hooks that are not executable
+    if recipe.skipped_initramfs_hooks:
+        _in_tree(tree, ["update-initramfs", "-u", "-k", "all"])
     _in_tree(tree, ["apt-get", "clean"])
     for key in (tree / "etc/ssh").glob("ssh_host_*_key*"):
         key.unlink()
@@ -182,6 +199,9 @@ def _settle(recipe: Recipe, tree: Path) -> None:
     (tree / "etc/machine-id").write_text("")
     (tree / "etc/resolv.conf").unlink(missing_ok=True)
     (tree / "etc/hostname").write_text("lab\n")
+    # As systemd-update-done(8) leaves them, so that no boot rebuilds ld.so.cache, users and catalogs.
+    for directory in ("etc", "var"):
+        (tree / directory / ".updated").touch()
 
 
 def _write_files(recipe: Recipe, tree: Path) -> None:
@@ -215,7 +235,7 @@ def _no_services(tree: Path) -> Iterator[None]:
 def _in_tree(tree: Path, argv: list[str]) -> None:
     run(
         [*_private_namespaces(), f"--mount-proc={tree}/proc", "chroot", str(tree), *argv],
-        extra_environment={"DEBIAN_FRONTEND": "noninteractive", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"},
+        extra_environment={"DEBIAN_FRONTEND": "noninteractive", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", **UNSAFE_IO},
         bound_to_parent=True,
         timeout=1800,
     )

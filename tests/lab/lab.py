@@ -31,7 +31,7 @@ from .state import LabState, lab_lock, machine_lock, read_json, write_json, writ
 from .topology import UPLINK, Topology, parse_topology, read_topology
 from .topology import Host as HostSpec
 
-BOOT_TIMEOUT = 240.0
+BOOT_TIMEOUT = 600.0
 KEEP_VARIABLE = "FABRIC_LAB_KEEP"
 
 
