@@ -205,8 +205,8 @@ MASKED_GENERATORS = (
 )
 
 
-# Hooks for what the root of a lab host is not: checked, XFS, unlocked at a keyboard, resumed. Without them a rebuild in an
-# emulated guest takes a quarter less.
+# Hooks for what the root of a lab host is not: checked, XFS, unlocked at a keyboard, resumed. Without them a rebuild in
+# an emulated guest takes a quarter less.
 SKIPPED_INITRAMFS_HOOKS = ("fsck", "keymap", "resume", "thermal", "xfs")
 
 
