@@ -59,8 +59,8 @@ options:
             to whole extents of 4 MiB.
           - V(50%) is a share of the whole pool, not of what is free, and follows the pool when that grows.
           - V(100%FREE) takes what the other volumes leave, now and whenever the pool grows. One volume can have it.
-          - A volume that is smaller than declared is grown with its file system, while it is in use. A declared size
-            below what the volume has is refused, unless it is a share of a pool.
+          - A volume that is smaller than declared is grown with its file system, while it is in use. A declared size or
+            share below what the volume has is refused, for nothing is ever shrunk.
         type: str
         required: true
       filesystem:
