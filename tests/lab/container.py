@@ -8,12 +8,13 @@ import time
 from pathlib import Path
 
 from . import addresses, processes
-from .commands import environment, require
+from .commands import environment, require, run
 from .errors import LabError
 from .state import LabState
 from .topology import Host
 
 PROCESS_TIMEOUT = 10.0
+RUNTIME_DIRECTORY = Path("/run/systemd/nspawn")
 
 
 def container_argv(machine: str, host: Host, tree: Path, seed: Path) -> list[str]:
@@ -96,3 +97,17 @@ class Container:
         """All that the console printed since the host was made."""
         path = self.directory / "console.log"
         return path.read_text(errors="replace") if path.exists() else ""
+
+
+def remove_leftovers(lab: str) -> None:
+    """What an nspawn that was killed leaves of a lab's machines under /run: directories, a mount, lock files."""
+    for path in RUNTIME_DIRECTORY.glob("*/*"):
+        name = path.name.removeprefix("name-").removeprefix("inode-")
+        if not addresses.belongs_to(lab, name):
+            continue
+        if os.path.ismount(path):
+            run(["umount", str(path)])
+        if path.is_dir():
+            path.rmdir()
+        else:
+            path.unlink(missing_ok=True)

@@ -20,7 +20,7 @@ from typing import Any
 
 from . import addresses, network, processes, remote
 from .commands import require, require_root, require_space, run
-from .container import Container
+from .container import Container, remove_leftovers
 from .errors import LabError
 from .image import Say, cache_directory, ensure_image
 from .inventory import inventory_text
@@ -32,6 +32,7 @@ from .topology import UPLINK, Topology, parse_topology, read_topology
 from .topology import Host as HostSpec
 
 BOOT_TIMEOUT = 600.0
+END_ROUNDS = 5
 KEEP_VARIABLE = "FABRIC_LAB_KEEP"
 
 
@@ -495,10 +496,11 @@ def take_down(name: str, say: Callable[[str], None] = quiet) -> bool:
     require_root()
     require("ip")
     state = LabState(addresses.check_lab_name(name))
-    with lab_lock(name):
+    with lab_lock(name, remove=True):
         found = processes.of_lab(name, state.directory)
         there = bool(found) or state.exists() or bool(network.namespaces(name))
         _end_processes(name, state, say)
+        remove_leftovers(name)
         network.remove_network(state)
         state.remove()
     if there:
@@ -507,13 +509,21 @@ def take_down(name: str, say: Callable[[str], None] = quiet) -> bool:
 
 
 def _end_processes(name: str, state: LabState, say: Callable[[str], None]) -> None:
-    nspawn = [pid for pid in processes.of_lab(name, state.directory) if _is_nspawn(pid)]
-    others = [pid for pid in processes.of_lab(name, state.directory) if pid not in nspawn]
-    if nspawn or others:
-        say(f"{name}: ending {len(nspawn) + len(others)} processes")
-    processes.end(others)
-    for pid in nspawn:
-        processes.end_in_order(pid)
+    """Kill what runs; again, because something that was just starting may have gone one step further meanwhile."""
+    for _ in range(END_ROUNDS):
+        found = processes.of_lab(name, state.directory)
+        if not found:
+            return
+        say(f"{name}: ending {len(found)} processes")
+        nspawn = [pid for pid in found if _is_nspawn(pid)]
+        others = [pid for pid in found if pid not in nspawn]
+        processes.end(others)
+        for pid in nspawn:
+            # With its container gone, nspawn leaves in order. One that has none yet would go on booting it.
+            processes.end_in_order(pid, timeout=5.0 if others else 0.0)
+    raise LabError(
+        f"processes of the lab {name!r} come back as fast as they are ended; see: ps -ef | grep lab-{name}--"
+    )
 
 
 def _is_nspawn(pid: int) -> bool:

@@ -7,12 +7,15 @@ import fcntl
 import json
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from .errors import LabError
 
+# A command that was killed may leave a child that holds its lock until it has become another program.
+LAB_LOCK_TIMEOUT = 5.0
 DEFAULT_STATE = Path("/var/lib/fabric-lab")
 
 
@@ -117,28 +120,55 @@ def _lock_path(what: str) -> Path:
 @contextlib.contextmanager
 def machine_lock() -> Iterator[None]:
     """Held while something that all labs of this machine share is reserved or given back."""
-    with _held(_lock_path("machine"), wait=True):
-        yield
-
-
-@contextlib.contextmanager
-def lab_lock(name: str) -> Iterator[None]:
-    """Held by the one command that brings a lab up or down.
-
-    Raises:
-        LabError: another command holds it.
-    """
-    with _held(_lock_path(f"lab-{name}"), wait=False):
-        yield
-
-
-@contextlib.contextmanager
-def _held(path: Path, wait: bool) -> Iterator[None]:
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    descriptor = _acquire(_lock_path("machine"), None)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         yield
-    except BlockingIOError as error:
-        raise LabError(f"another command works on this lab ({path} is locked); wait for it or end it") from error
     finally:
         os.close(descriptor)
+
+
+@contextlib.contextmanager
+def lab_lock(name: str, remove: bool = False) -> Iterator[None]:
+    """Held by the one command that brings a lab up or down; with ``remove`` the lock goes when all went well.
+
+    Raises:
+        LabError: another command holds it for longer than a few seconds.
+    """
+    path = _lock_path(f"lab-{name}")
+    descriptor = _acquire(path, LAB_LOCK_TIMEOUT)
+    try:
+        yield
+        if remove:
+            path.unlink(missing_ok=True)
+    finally:
+        os.close(descriptor)
+
+
+def _acquire(path: Path, timeout: float | None) -> int:
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            _lock(descriptor, path, timeout)
+            # Whoever held it before may have removed the file: then this lock excludes nobody.
+            if path.exists() and os.path.samestat(os.fstat(descriptor), path.stat()):
+                return descriptor
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
+
+
+def _lock(descriptor: int, path: Path, timeout: float | None) -> None:
+    if timeout is None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        return
+    deadline = time.monotonic() + timeout
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError as error:
+            if time.monotonic() > deadline:
+                said = f"another command works on this lab ({path} is locked); wait for it or end it"
+                raise LabError(said) from error
+            time.sleep(0.05)

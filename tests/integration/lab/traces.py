@@ -29,6 +29,7 @@ def traces(lab: str) -> set[str]:
     tables = [item["table"]["name"] for item in json.loads(listed)["nftables"] if "table" in item]
     found |= {f"nft table {name}" for name in tables if name == addresses.table_name(lab)}
     found |= {f"nspawn {path}" for path in Path("/run/systemd/nspawn").glob(f"*/*{prefix}*")}
+    found |= {f"lock {path}" for path in Path("/run/lock").glob(f"fabric-lab.lab-{lab}.lock")}
     if state.directory.exists():
         found.add(f"directory {state.directory}")
     return found
