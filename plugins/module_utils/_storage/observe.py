@@ -110,9 +110,11 @@ class _Observer:
     def _groups(self) -> tuple[lvm.GroupReport, ...]:
         text = self.runner.run(lvm.report_command(self.name))
         try:
-            return lvm.parse_report(text)
+            groups = lvm.parse_report(text)
         except ValueError as error:
             raise ObservationFailed(f"The volume group {self.name} could not be looked for: {error}.") from error
+        # lvm-fullreport(8) does not heed a selection that stands before the parts that it is for.
+        return tuple(group for group in groups if group.name == self.name)
 
     def _kernel_claims(self, identities: t.Sequence[Identity], group_devices: t.Collection[str]) -> list[Claim]:
         claims = []
