@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.integration.storage.pool_host import PoolHost
+from tests.integration.storage.pools import VOLUMES, installed
 from tests.integration.storage.releases import every_release_newest_always
-from tests.integration.storage.test_members import VOLUMES, installed
 
 
 @pytest.mark.proof(area="storage", line=7, title="Cold boot: same names, everything mounted, nothing left to do")
@@ -14,7 +14,7 @@ from tests.integration.storage.test_members import VOLUMES, installed
 @pytest.mark.slow
 @every_release_newest_always
 def test_a_cold_boot_finds_the_pool_under_its_names_mounted_and_with_nothing_to_do(store: PoolHost) -> None:
-    store.at("installed", installed, start="fresh")
+    installed(store)
     still = store.hash("/srv/bits/still")
     before = _names(store)
     assert sorted(before) == ["data-0", "data-1"]

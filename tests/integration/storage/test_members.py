@@ -6,36 +6,20 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.integration.storage.pool_host import PoolHost, volume
+from tests.integration.storage.pool_host import PoolHost
+from tests.integration.storage.pools import VOLUMES, check_data, four_in_use, installed
 from tests.integration.storage.releases import every_release
 
 pytestmark = [pytest.mark.qemu, pytest.mark.slow]
 
-VOLUMES = [volume("bits", "40MiB"), volume("rest", "100%FREE")]
-
-
-def four_in_use(store: PoolHost) -> None:
-    """A pool of four disks that is written to, without initramfs-tools."""
-    store.plug("a", "b", "c", "d")
-    store.settled("abcd", volumes=VOLUMES)
-    store.fill("/srv/bits", 20)
-    store.start_writer("/srv/rest")
-
 
 def lose_a_member(store: PoolHost) -> tuple[str, int]:
     """Pull disk ``b`` while it is in use; returns a hash, and how many records were acknowledged then."""
-    store.at("four-in-use", four_in_use)
+    four_in_use(store)
     still = store.hash("/srv/bits/still")
     before = store.acknowledged()
     store.pull("b")
     return still, store.writer_goes_on(before)
-
-
-def check_data(store: PoolHost, still: str, before: int) -> None:
-    """All that was written is there, and more was written meanwhile."""
-    assert store.writer_goes_on(before) > before
-    store.check_records("/srv/rest")
-    assert store.hash("/srv/bits/still") == still
 
 
 @pytest.mark.proof(area="storage", line=4, title="A member pulled in use, a blank one of equal size: repaired")
@@ -77,14 +61,6 @@ def test_a_smaller_disk_is_refused_and_stays_blank(store: PoolHost) -> None:
     check_data(store, still, before)
 
 
-def installed(store: PoolHost) -> None:
-    """A pool of four disks and two arrays with data on it, in mdadm.conf and in the initramfs."""
-    store.plug("a", "b", size="101M")
-    store.plug("c", "d", size="201M")
-    store.settled("abcd", volumes=VOLUMES)
-    store.fill("/srv/bits", 20)
-
-
 def swap_while_off(store: PoolHost, swaps: Sequence[tuple[str, str]], clean: bool) -> None:
     """Take the power away, or shut down, swap disks, and boot."""
     store.host.power_off(clean=clean)
@@ -97,7 +73,7 @@ def swap_while_off(store: PoolHost, swaps: Sequence[tuple[str, str]], clean: boo
 @pytest.mark.parametrize("clean", [pytest.param(True, id="shut-down"), pytest.param(False, id="power-cut")])
 @every_release
 def test_a_disk_swapped_while_the_power_was_off_is_repaired(store: PoolHost, clean: bool) -> None:
-    store.at("installed", installed, start="fresh")
+    installed(store)
     still = store.hash("/srv/bits/still")
     swap_while_off(store, [("b", "e")], clean)
     # The array that lacks a disk was not started at boot; only the module does that.

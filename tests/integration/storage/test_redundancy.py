@@ -7,13 +7,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.integration.storage.pool_host import PoolHost, volume
+from tests.integration.storage.pool_host import PoolHost
+from tests.integration.storage.pools import VOLUMES, check_data
 from tests.integration.storage.releases import every_release
-from tests.integration.storage.test_members import check_data
 
 pytestmark = [pytest.mark.qemu, pytest.mark.slow]
-
-VOLUMES = [volume("bits", "40MiB"), volume("rest", "100%FREE")]
 
 
 def lose_each(store: PoolHost, pairs: Sequence[tuple[str, ...]]) -> None:

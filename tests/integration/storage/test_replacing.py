@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.integration.storage.pool_host import PoolHost, by_id
+from tests.integration.storage.pools import SLOW, VOLUMES, check_data, four_in_use
 from tests.integration.storage.releases import every_release
-from tests.integration.storage.test_members import VOLUMES, check_data, four_in_use
-from tests.integration.storage.test_reshapes import SLOW
 
 pytestmark = [pytest.mark.qemu, pytest.mark.slow]
 
@@ -33,7 +32,7 @@ def most_missing(store: PoolHost) -> int:
 @pytest.mark.parametrize("size", ["101M", "201M"])
 @every_release
 def test_a_disk_is_replaced_under_write_load_and_redundancy_is_never_lost(store: PoolHost, size: str) -> None:
-    store.at("four-in-use", four_in_use)
+    four_in_use(store)
     still, before = store.hash("/srv/bits/still"), store.acknowledged()
     store.plug("e", size=size)
     watch_redundancy(store)
@@ -51,7 +50,7 @@ def test_a_disk_is_replaced_under_write_load_and_redundancy_is_never_lost(store:
 @pytest.mark.proof(area="storage", line=5, title="Replaced under write load, the old disk fails midway: repaired")
 @every_release
 def test_an_old_disk_that_fails_during_its_replacement_is_survived(store: PoolHost) -> None:
-    store.at("four-in-use", four_in_use)
+    four_in_use(store)
     still, before = store.hash("/srv/bits/still"), store.acknowledged()
     store.plug("e")
     store.hold(SLOW)

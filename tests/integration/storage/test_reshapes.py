@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 
 from tests.integration.storage.pool_host import POOL, PoolHost, Result, volume
+from tests.integration.storage.pools import SLOW
 from tests.integration.storage.releases import every_release
 
 pytestmark = [pytest.mark.qemu, pytest.mark.slow]
 
-#: KiB/s and disk: a slice of 100 MiB then lasts more than a minute, longer than any command here takes.
-SLOW = 1000
 #: Not mounted at boot, so that nothing writes to the array before the module looks at it.
 QUIET = [volume("rest", "100%FREE", mounted=False)]
 BUSY = [volume("rest", "100%FREE")]

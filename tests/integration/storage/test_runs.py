@@ -6,13 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.integration.storage.pool_host import PoolHost, volume
+from tests.integration.storage.pool_host import PoolHost
+from tests.integration.storage.pools import SLOW, VOLUMES
 from tests.integration.storage.releases import every_release
-from tests.integration.storage.test_reshapes import SLOW
 
 pytestmark = [pytest.mark.qemu, pytest.mark.slow]
-
-VOLUMES = [volume("bits", "100MiB"), volume("rest", "100%FREE")]
 
 
 @pytest.mark.proof(area="storage", line=10, title="Check mode shows the plan that is then carried out, and its end")
