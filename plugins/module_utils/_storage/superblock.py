@@ -100,12 +100,42 @@ def parse(block: bytes, at: int) -> Found | None:
     if len(block) < _FIXED.size or block[:4] != MAGIC:
         return None
     (
-        _magic, major, features, _pad0, array_uuid, name, _created, level, _layout, size, chunk, devices, _bitmap_at,
-        _new_level, _reshape_at, delta, _new_layout, _new_chunk, _new_offset,
-        data_offset, _data_size, super_offset, _recovered, number, _corrected, device_uuid, _flags,
-        _log_shift, _log_size, _log_at,
-        updated, events, _resynced, checksum, most_devices,
-    ) = _FIXED.unpack_from(block)  # fmt: skip
+        _magic,
+        major,
+        features,
+        _pad0,
+        array_uuid,
+        name,
+        _created,
+        level,
+        _layout,
+        size,
+        chunk,
+        devices,
+        _bitmap_at,
+        _new_level,
+        _reshape_at,
+        delta,
+        _new_layout,
+        _new_chunk,
+        _new_offset,
+        data_offset,
+        _data_size,
+        super_offset,
+        _recovered,
+        number,
+        _corrected,
+        device_uuid,
+        _flags,
+        _log_shift,
+        _log_size,
+        _log_at,
+        updated,
+        events,
+        _resynced,
+        checksum,
+        most_devices,
+    ) = _FIXED.unpack_from(block)
     if major != 1 or super_offset * _SECTOR != at or most_devices > _MOST_DEVICES:
         return None
     if len(block) < 256 + 2 * most_devices:

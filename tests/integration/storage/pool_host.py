@@ -314,9 +314,17 @@ class PoolHost:
     def start_writer(self, directory: str) -> None:
         """Have records written to ``directory`` with fsync from now on."""
         self.run(
-            "systemd-run", f"--unit={WRITER}", "--collect", f"--setenv=PYTHONPATH={FOLDER}",
-            "python3", "-m", "on_host.writer", "write", directory, ACCOUNT,
-        )  # fmt: skip
+            "systemd-run",
+            f"--unit={WRITER}",
+            "--collect",
+            f"--setenv=PYTHONPATH={FOLDER}",
+            "python3",
+            "-m",
+            "on_host.writer",
+            "write",
+            directory,
+            ACCOUNT,
+        )
         self.until(("test", "-s", ACCOUNT), 60)
 
     def acknowledged(self) -> int:
@@ -334,7 +342,7 @@ class PoolHost:
         try:
             output = self.run(
                 "env", f"PYTHONPATH={FOLDER}", "python3", "-m", "on_host.writer", "check", directory, ACCOUNT
-            )  # fmt: skip
+            )
         finally:
             self.run("systemctl", "kill", "--kill-whom=all", "--signal=CONT", WRITER, check=False)
         found = json.loads(output)
