@@ -37,14 +37,14 @@ def _with_first_exchanged(pool: Pool) -> Pool:
 
 def _measure(plan: Callable[[], Sized], repeat: int) -> dict[str, object]:
     seconds = []
-    for _ in range(repeat):
+    for _round in range(repeat):
         started = time.perf_counter()
         plan()
         seconds.append(time.perf_counter() - started)
     # Tracing slows everything down, so it has a run of its own.
     tracemalloc.start()
     steps = len(plan())
-    _, peak = tracemalloc.get_traced_memory()
+    _now, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     return {"seconds": seconds, "steps": steps, "peak_bytes": peak}
 

@@ -192,7 +192,7 @@ def _short(path: Path) -> str:
 
 def _summarize(demo: Demo, screen: Screen, seconds: float) -> None:
     screen.heading("Summary")
-    width = max(len(what) for what, _ in demo.capacities)
+    width = max(len(what) for what, _mib in demo.capacities)
     for what, mib in demo.capacities:
         screen.block(f"{what:<{width}}  {mib} MiB  {'#' * (mib // 12)}")
     screen.say()

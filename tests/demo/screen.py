@@ -68,15 +68,15 @@ class Screen:
         """Print what went wrong."""
         self.say(self._paint(text, RED))
 
-    def moving(self, what: str, bar: str, percent: float) -> None:
+    def moving(self, what: str, gauge: str, percent: float) -> None:
         """Show progress: overwritten on a terminal, else a line now and then."""
         if self._terminal:
-            self._move(f"{INDENT}... {what} {bar} {percent:.0f} %")
+            self._move(f"{INDENT}... {what} {gauge} {percent:.0f} %")
             return
         step = int(percent) // COARSE_PERCENT
         if self._shown.get(what) != step:
             self._shown[what] = step
-            self.say(f"{INDENT}... {what} {bar} {percent:.0f} %")
+            self.say(f"{INDENT}... {what} {gauge} {percent:.0f} %")
 
     def waiting(self, since: float, what: str) -> None:
         """Show that something is still at work; only where the line can be overwritten."""

@@ -117,7 +117,22 @@ def _table_at(read: Reader, lba: int, size: int, sector: int) -> Table | None:
     if len(block) < _HEADER.size or block[:8] != _SIGNATURE:
         return None
     fields = _HEADER.unpack_from(block)
-    (_, _, header_size, crc, _, own, other, first, last, guid, entries_at, count, entry_size, entries_crc) = fields
+    (
+        _signature,
+        _revision,
+        header_size,
+        crc,
+        _reserved,
+        own,
+        other,
+        first,
+        last,
+        guid,
+        entries_at,
+        count,
+        entry_size,
+        entries_crc,
+    ) = fields
     if not _HEADER.size <= header_size <= sector or own != lba:
         return None
     if zlib.crc32(block[:16] + bytes(4) + block[20:header_size]) != crc:

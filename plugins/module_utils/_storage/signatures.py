@@ -95,7 +95,7 @@ def parse_export(text: str) -> Signature | None:
     """Return what blkid -o export prints, one KEY=VALUE a line with blanks escaped; None for nothing."""
     values = {}
     for line in text.splitlines():
-        key, _, value = line.partition("=")
+        key, _equals, value = line.partition("=")
         values[key] = value.replace("\\ ", " ")
     kind = values.get("TYPE") or values.get("PTTYPE")
     if not kind:

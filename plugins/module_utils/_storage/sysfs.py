@@ -109,7 +109,7 @@ def first_number(text: str) -> int:
 
 def second_number(text: str) -> int:
     """Return the number in brackets of "4 (3)", the value before the reshape; 0 without one."""
-    _, bracket, rest = text.partition("(")
+    _now, bracket, rest = text.partition("(")
     word = rest.partition(")")[0]
     return int(word) if bracket and word.isdigit() else 0
 
@@ -125,7 +125,7 @@ def _udev_properties(host: Host, number: str) -> dict[str, str]:
     properties = {}
     for line in host.text(f"/run/udev/data/b{number}").splitlines():
         if line.startswith("E:"):
-            key, _, value = line[2:].partition("=")
+            key, _equals, value = line[2:].partition("=")
             properties[key] = value
     return properties
 

@@ -24,7 +24,7 @@ def main() -> None:
     request = json.load(sys.stdin)
     environment = request.get("environment", {})
     found: dict[str, list[dict[str, object]]] = {name: [] for name in request["commands"]}
-    for _ in range(request["repeat"]):
+    for _round in range(request["repeat"]):
         for name, argv in request["commands"].items():
             found[name].append(timed(argv, environment))
     print(json.dumps(found))

@@ -164,7 +164,7 @@ def carry_out(order: dict[str, Any]) -> dict[str, Any]:
         pid = os.fork()
         if pid == 0:
             os._exit(_child(order, stdout.fileno(), stderr.fileno()))
-        _, status = os.waitpid(pid, 0)
+        _pid, status = os.waitpid(pid, 0)
         texts = []
         for file in (stdout, stderr):
             file.seek(0)
