@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from tests.integration.storage.on_host.stand import PORT
@@ -295,9 +297,14 @@ class PoolHost:
         self.sh("echo 2000000 > /proc/sys/dev/raid/speed_limit_max; echo 200000 > /proc/sys/dev/raid/speed_limit_min")
 
     def fingerprint(self, *disks: str) -> str:
-        """A checksum for each disk over all its bytes, read past the page cache; MD5, for that is fast emulated."""
-        paths = " ".join(self.host.disks()[disk] for disk in disks)
-        return self.sh(f"for d in {paths}; do dd if=$d bs=1M iflag=direct status=none | md5sum; done")
+        """A hash over all bytes of disks as they lie outside of the host, which has flushed what it had to write."""
+        paths = [self.host.disks()[disk] for disk in disks]
+        self.run("sync", *paths)
+        return " ".join(hashlib.sha256(self._file(disk).read_bytes()).hexdigest() for disk in disks)
+
+    def _file(self, disk: str) -> Path:
+        machine = self.host._machine()
+        return machine.directory / machine.bays.inserted[machine.bays.slot_of(disk)].file
 
     # Data
 
