@@ -24,7 +24,7 @@ from .container import Container, remove_leftovers
 from .errors import LabError
 from .image import Say, cache_directory, ensure_image
 from .inventory import inventory_text
-from .machine import MAX_LINKS, Machine, disk_of, size_of
+from .machine import MAX_LINKS, Machine, by_id, disk_of, size_of
 from .recipe import image_recipe
 from .seed import GuestInterface, machine_nameservers, port_interface, seed_tar
 from .state import LabState, lab_lock, machine_lock, read_json, write_json, write_private
@@ -36,7 +36,7 @@ END_ROUNDS = 5
 KEEP_VARIABLE = "FABRIC_LAB_KEEP"
 
 
-def quiet(_: str) -> None:
+def quiet(_text: str) -> None:
     """Say nothing."""
 
 
@@ -197,8 +197,7 @@ class LabHost:
         """Inserted disks: id -> the stable path it has in the guest."""
         found = {}
         for unit in self._machine().bays.inserted.values():
-            prefix = "virtio-" if unit.disk.bus == "virtio" else "scsi-0QEMU_QEMU_HARDDISK_"
-            found[unit.disk.id] = f"/dev/disk/by-id/{prefix}{unit.disk.serial}"
+            found[unit.disk.id] = f"/dev/disk/by-id/{by_id(unit.disk)}"
         return found
 
     # Snapshots
@@ -401,7 +400,7 @@ class Lab:
         """Write the host's seed once; returns its public host key."""
         directory = self.state.host_directory(spec.name)
         host_key = remote.make_key(directory / "ssh_host_ed25519_key", spec.name)
-        _, authorized = remote.make_key(self.state.private_key, f"lab {self.name}")
+        _private, authorized = remote.make_key(self.state.private_key, f"lab {self.name}")
         if not (directory / "seed.tar").exists():
             if spec.kind == "qemu":
                 interfaces = self._guest_interfaces(spec)
@@ -510,7 +509,7 @@ def take_down(name: str, say: Callable[[str], None] = quiet) -> bool:
 
 def _end_processes(name: str, state: LabState, say: Callable[[str], None]) -> None:
     """Kill what runs; again, because something that was just starting may have gone one step further meanwhile."""
-    for _ in range(END_ROUNDS):
+    for _round in range(END_ROUNDS):
         found = processes.of_lab(name, state.directory)
         if not found:
             return

@@ -396,6 +396,14 @@ def disk_of(name: str, size: int | str, **properties: object) -> Disk:
     return parse_disk(name, {"size": size, **given}, f"disk {name}")
 
 
+def by_id(disk: Disk) -> str:
+    """The name that udev gives a disk in /dev/disk/by-id."""
+    if disk.bus == "virtio":
+        return f"virtio-{disk.serial}"
+    # udev prefers the NAA identifier to the serial (60-persistent-storage.rules, scsi_id).
+    return f"wwn-{disk.wwn}" if disk.wwn else f"scsi-0QEMU_QEMU_HARDDISK_{disk.serial}"
+
+
 def size_of(size: int | str) -> int:
     """Bytes from ``101M`` or a number."""
     return parse_size(size, "size")

@@ -36,6 +36,7 @@ def topology(release: str) -> dict[str, Any]:
                     "d1": {"size": "64M", "serial": "S1"},
                     "d2": {"size": "64M", "logical_block_size": 4096},
                     "d3": {"size": "64M", "wwn": "0x5000c50015ea71ac"},
+                    "d4": {"size": "64M", "bus": "scsi"},
                 },
             },
         },
@@ -87,7 +88,9 @@ def test_disks_have_stable_names_and_the_sectors_that_were_asked_for(store: LabH
     found = sizes(store)
     assert found["S1"] == (64 * MIB, 512)
     assert found["d2"] == (64 * MIB, 4096)
-    for path in [*store.disks().values(), "/dev/disk/by-id/wwn-0x5000c50015ea71ac"]:
+    assert found["d4"] == (64 * MIB, 512)
+    assert store.disks()["d3"] == "/dev/disk/by-id/wwn-0x5000c50015ea71ac"
+    for path in store.disks().values():
         store.run(["test", "-b", path])
 
 
