@@ -16,7 +16,12 @@ import typing as t
 
 from .._converge.plan import Plan, Step
 from . import refusals
-from .array_steps import (
+from .eligible import prepared_on, usable_disks
+from .layout import Placement, allocate, data_alignment, existing_slices, least_members, level_for, shape_for
+from .model import Array, Partition, Pool, Wanted, slice_index, slice_name
+from .phases import Phase, Steps, partition_steps, settle
+from .repair import drop_failed, repair, replace_members
+from .steps.arrays import (
     AwaitArray,
     ContinueReshape,
     CreateArray,
@@ -28,12 +33,7 @@ from .array_steps import (
     WakeArray,
     noun,
 )
-from .disk_steps import MoveBackupTable, PoolStep, TellKernel, WipeDisk
-from .eligible import prepared_on, usable_disks
-from .layout import Placement, allocate, data_alignment, existing_slices, least_members, level_for, shape_for
-from .model import Array, Partition, Pool, Wanted, slice_index, slice_name
-from .phases import Phase, Steps, partition_steps, settle
-from .repair import drop_failed, repair, replace_members
+from .steps.disks import MoveBackupTable, PoolStep, TellKernel, WipeDisk
 from .volumes import plan_group, plan_volumes
 
 #: Far more rounds than any plan needs; a plan that does not end is a defect and must not hang a host.

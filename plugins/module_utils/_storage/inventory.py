@@ -13,17 +13,17 @@ from dataclasses import replace
 from .._converge.command import Runner
 from .._converge.converge import Refusal
 from .facts import facts
-from .host import Host
-from .inspect_arrays import identify
 from .model import KIB, Pool, Wanted, slice_index
-from .observe import observe_pool
+from .observing.arrays import identify
+from .observing.host import Host
+from .observing.observe import observe_pool
+from .observing.sysfs import array_names, partition_labels, read_array
 from .parameters import Parameters, check_pool_name
 from .picture import draw
 from .pool import pending_work
 from .prospect import prospects
 from .refusals import findings
 from .size import BadSize, parse_size
-from .sysfs import array_names, partition_labels, read_array
 
 INFO_SPEC: dict[str, dict[str, t.Any]] = {
     "name": {"type": "str"},

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import typing as t
 
-from .array_steps import AwaitArray, PauseCheck
-from .disk_steps import PartitionDisk, PoolStep
 from .layout import Placement
 from .model import Array, Disk, Partition, Pool, Wanted
+from .steps.arrays import AwaitArray, PauseCheck
+from .steps.disks import PartitionDisk, PoolStep
 
 Steps = t.List[PoolStep]
 #: A phase looks at the state alone and returns the steps that it sees, or none.

@@ -15,9 +15,9 @@ import os
 import typing as t
 from dataclasses import dataclass
 
-from .array_steps import noun
 from .model import ALIGNMENT, Activity, Array, Disk, Partition, Pool, Volume, slice_index
 from .size import human
+from .steps.arrays import noun
 
 #: Columns of the bar of the largest disk; names and sizes in front of it keep a line below 100.
 BAR = 52

@@ -11,14 +11,14 @@ import typing as t
 
 from .._converge.converge import Pending, Refusal, Resource
 from .._converge.plan import Plan, Step
-from .apply import carry_out
-from .array_steps import noun
-from .disk_steps import PartitionDisk, PoolStep
-from .execution import Execution
+from .applying.apply import carry_out
+from .applying.execution import Execution
 from .growth import after_step, plan_pool
 from .model import Pool, Wanted, slice_index
-from .observe import observe_pool, probe_regions
+from .observing.observe import observe_pool, probe_regions
 from .picture import draw
+from .steps.arrays import noun
+from .steps.disks import PartitionDisk, PoolStep
 
 
 def new_regions(pool: Pool, plan: Plan) -> tuple[tuple[str, int, int], ...]:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import typing as t
 
-from .array_steps import AddMembers, AwaitArray, CancelReplacement, DropMembers, PauseCheck, ReplaceMember, WakeArray
-from .disk_steps import ReleaseDisk
 from .eligible import prepared_on, stray_on, usable_disks
 from .layout import Carver
 from .phases import Steps, partition_steps, settle
+from .steps.arrays import AddMembers, AwaitArray, CancelReplacement, DropMembers, PauseCheck, ReplaceMember, WakeArray
+from .steps.disks import ReleaseDisk
 
 if t.TYPE_CHECKING:
     from .model import Array, Disk, Pool, Wanted

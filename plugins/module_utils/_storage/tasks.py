@@ -12,10 +12,10 @@ import typing as t
 
 from .._converge.command import Runner
 from .._converge.module import Task
-from .execution import Execution
+from .applying.execution import Execution
 from .facts import facts
-from .host import Host
 from .model import Pool, Wanted
+from .observing.host import Host
 from .parameters import Parameters, tools_for, wanted_pool
 from .picture import draw
 from .pool import PoolResource

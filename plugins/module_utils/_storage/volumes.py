@@ -12,7 +12,7 @@ import typing as t
 from .._converge.converge import Refusal
 from .model import KIB, MIB, Group, Mount, Pool, Volume, Wanted, WantedVolume
 from .size import human
-from .volume_steps import (
+from .steps.volumes import (
     ActivateVolumes,
     CreateGroup,
     CreateVolume,
@@ -26,7 +26,7 @@ from .volume_steps import (
 )
 
 if t.TYPE_CHECKING:
-    from .disk_steps import PoolStep
+    from .steps.disks import PoolStep
 
 #: A file system may leave a tail of its volume unused that is smaller than its largest block.
 TAIL = 64 * KIB

@@ -18,15 +18,15 @@ import pytest
 
 from ansible_collections.baremetal.fabric.plugins.module_utils._converge.command import Runner
 from ansible_collections.baremetal.fabric.plugins.module_utils._converge.converge import StepFailed
-from ansible_collections.baremetal.fabric.plugins.module_utils._storage import apply_disks
-from ansible_collections.baremetal.fabric.plugins.module_utils._storage.apply_disks import edges, locked, zero
-from ansible_collections.baremetal.fabric.plugins.module_utils._storage.execution import (
+from ansible_collections.baremetal.fabric.plugins.module_utils._storage.applying import disks as apply_disks
+from ansible_collections.baremetal.fabric.plugins.module_utils._storage.applying.disks import edges, locked, zero
+from ansible_collections.baremetal.fabric.plugins.module_utils._storage.applying.execution import (
     Execution,
     replace_file,
     until,
 )
-from ansible_collections.baremetal.fabric.plugins.module_utils._storage.host import Host
 from ansible_collections.baremetal.fabric.plugins.module_utils._storage.model import KIB, MIB
+from ansible_collections.baremetal.fabric.plugins.module_utils._storage.observing.host import Host
 
 
 @pytest.fixture

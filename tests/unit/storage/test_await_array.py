@@ -14,12 +14,15 @@ import pytest
 
 from ansible_collections.baremetal.fabric.plugins.module_utils._converge.command import Runner
 from ansible_collections.baremetal.fabric.plugins.module_utils._converge.converge import StepFailed, StillRunning
-from ansible_collections.baremetal.fabric.plugins.module_utils._storage import await_array as subject
-from ansible_collections.baremetal.fabric.plugins.module_utils._storage.array_steps import AwaitArray
-from ansible_collections.baremetal.fabric.plugins.module_utils._storage.await_array import await_array, unfinished
-from ansible_collections.baremetal.fabric.plugins.module_utils._storage.execution import Execution
-from ansible_collections.baremetal.fabric.plugins.module_utils._storage.host import Host
-from ansible_collections.baremetal.fabric.plugins.module_utils._storage.sysfs import read_array
+from ansible_collections.baremetal.fabric.plugins.module_utils._storage.applying import await_array as subject
+from ansible_collections.baremetal.fabric.plugins.module_utils._storage.applying.await_array import (
+    await_array,
+    unfinished,
+)
+from ansible_collections.baremetal.fabric.plugins.module_utils._storage.applying.execution import Execution
+from ansible_collections.baremetal.fabric.plugins.module_utils._storage.observing.host import Host
+from ansible_collections.baremetal.fabric.plugins.module_utils._storage.observing.sysfs import read_array
+from ansible_collections.baremetal.fabric.plugins.module_utils._storage.steps.arrays import AwaitArray
 
 #: A whole array at rest, as Linux 6.12 shows it.
 AT_REST = {

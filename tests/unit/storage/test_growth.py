@@ -16,18 +16,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.baremetal.fabric.plugins.module_utils._converge.converge import Refusal
-from ansible_collections.baremetal.fabric.plugins.module_utils._storage.array_steps import (
-    AddMembers,
-    AwaitArray,
-    ContinueReshape,
-    CreateArray,
-    GrowArray,
-    PauseCheck,
-    RebuildInitramfs,
-    ReplaceMember,
-    StartArray,
-    WakeArray,
-)
 from ansible_collections.baremetal.fabric.plugins.module_utils._storage.eligible import usable_disks
 from ansible_collections.baremetal.fabric.plugins.module_utils._storage.growth import after_step, plan_pool
 from ansible_collections.baremetal.fabric.plugins.module_utils._storage.layout import allocate
@@ -41,6 +29,18 @@ from ansible_collections.baremetal.fabric.plugins.module_utils._storage.model im
     Replacement,
     Size,
     WantedVolume,
+)
+from ansible_collections.baremetal.fabric.plugins.module_utils._storage.steps.arrays import (
+    AddMembers,
+    AwaitArray,
+    ContinueReshape,
+    CreateArray,
+    GrowArray,
+    PauseCheck,
+    RebuildInitramfs,
+    ReplaceMember,
+    StartArray,
+    WakeArray,
 )
 from tests.unit.storage.simulated_host import SimulatedHost, pool_of
 

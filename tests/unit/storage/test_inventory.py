@@ -16,7 +16,6 @@ from ansible_collections.baremetal.fabric.plugins.module_utils._converge.command
 from ansible_collections.baremetal.fabric.plugins.module_utils._converge.converge import Refusal
 from ansible_collections.baremetal.fabric.plugins.module_utils._storage.facts import facts
 from ansible_collections.baremetal.fabric.plugins.module_utils._storage.growth import plan_pool
-from ansible_collections.baremetal.fabric.plugins.module_utils._storage.host import Host
 from ansible_collections.baremetal.fabric.plugins.module_utils._storage.inventory import (
     declared_as_found,
     describe,
@@ -26,6 +25,7 @@ from ansible_collections.baremetal.fabric.plugins.module_utils._storage.inventor
     wanted_as_found,
 )
 from ansible_collections.baremetal.fabric.plugins.module_utils._storage.model import MIB, Activity, Pool
+from ansible_collections.baremetal.fabric.plugins.module_utils._storage.observing.host import Host
 from ansible_collections.baremetal.fabric.plugins.module_utils._storage.pool import new_regions, pending_work
 
 from .simulated_host import SimulatedHost

@@ -12,7 +12,6 @@ from dataclasses import replace
 import pytest
 
 from ansible_collections.baremetal.fabric.plugins.module_utils._converge.converge import Refusal
-from ansible_collections.baremetal.fabric.plugins.module_utils._storage.disk_steps import WipeDisk
 from ansible_collections.baremetal.fabric.plugins.module_utils._storage.growth import after_plan, plan_pool
 from ansible_collections.baremetal.fabric.plugins.module_utils._storage.model import (
     MIB,
@@ -23,6 +22,7 @@ from ansible_collections.baremetal.fabric.plugins.module_utils._storage.model im
     WantedVolume,
 )
 from ansible_collections.baremetal.fabric.plugins.module_utils._storage.refusals import findings
+from ansible_collections.baremetal.fabric.plugins.module_utils._storage.steps.disks import WipeDisk
 from tests.unit.storage.simulated_host import SimulatedHost, pool_of
 
 
