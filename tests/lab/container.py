@@ -30,14 +30,12 @@ def container_argv(machine: str, host: Host, tree: Path, seed: Path) -> list[str
     return [*argv, "--boot"]
 
 
-def container_environment(host: Host) -> dict[str, str]:
+def container_environment() -> dict[str, str]:
     """What nspawn reads from its environment (docs/ENVIRONMENT.md of systemd)."""
-    # Without it /proc/sys/net is read-only, and neither routing daemons nor Docker can set forwarding.
-    chosen = {"SYSTEMD_NSPAWN_API_VFS_WRITABLE": "network"}
-    if host.release != "bookworm":
-        # systemd 256 and later refuse to boot on the cgroup v1 or hybrid hierarchy that the machine may have.
-        chosen["SYSTEMD_NSPAWN_UNIFIED_HIERARCHY"] = "1"
-    return chosen
+    # API_VFS: otherwise /proc/sys/net is read-only, and neither routing daemons nor Docker can set forwarding.
+    # UNIFIED: systemd 256 and later refuse to boot on the cgroup v1 or hybrid hierarchy that the machine may have, and
+    # runc can make no v1 groups here, because they are mounted read-only.
+    return {"SYSTEMD_NSPAWN_API_VFS_WRITABLE": "network", "SYSTEMD_NSPAWN_UNIFIED_HIERARCHY": "1"}
 
 
 class Container:
@@ -68,7 +66,7 @@ class Container:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env=environment(container_environment(self.host)),
+                env=environment(container_environment()),
                 check=True,
             )
         finally:

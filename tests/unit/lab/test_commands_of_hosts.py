@@ -90,10 +90,10 @@ def test_docker_gets_the_system_calls_that_it_needs() -> None:
     assert not any("system-call-filter" in word for word in plain)
 
 
-def test_only_releases_that_refuse_cgroup_v1_are_given_v2() -> None:
-    alpha = TOPOLOGY.host("alpha")
-    assert "SYSTEMD_NSPAWN_UNIFIED_HIERARCHY" in container_environment(alpha)
-    assert "SYSTEMD_NSPAWN_UNIFIED_HIERARCHY" not in container_environment(replace(alpha, release="bookworm"))
+def test_containers_get_cgroup_v2_and_a_writable_proc_sys_net() -> None:
+    chosen = container_environment()
+    assert chosen["SYSTEMD_NSPAWN_UNIFIED_HIERARCHY"] == "1"
+    assert chosen["SYSTEMD_NSPAWN_API_VFS_WRITABLE"] == "network"
 
 
 def test_every_host_is_in_the_inventory_and_in_its_groups() -> None:
