@@ -37,7 +37,7 @@ def _measure(names: Sequence[str], repeat: int, lab_name: str, release: str) -> 
             yield idle.measure(store, repeat)
         if "grow" in names:
             _say("growing, again and again")
-            yield grow.measure(store, repeat)
+            yield from grow.measure(store, repeat)
 
 
 def _say(text: str) -> None:
@@ -62,18 +62,21 @@ def main() -> int:
         raise KeyboardInterrupt
 
     signal.signal(signal.SIGTERM, interrupt)
+    figures: list[Figure] = []
+    status = 0
     try:
-        figures = list(_measure(arguments.names or NAMES, arguments.repeat, arguments.name, arguments.release))
+        for figure in _measure(arguments.names or NAMES, arguments.repeat, arguments.name, arguments.release):
+            figures.append(figure)
     except (BenchmarkFailed, PlaybookFailed, LabError) as error:
         _say(f"failed: {error}")
-        return 1
+        status = 1
     except KeyboardInterrupt:
-        return 130
+        status = 130
     if arguments.json:
         print(json.dumps([figure.as_dict() for figure in figures], indent=2))
-    else:
+    elif figures:
         print(table(figures))
-    return 0
+    return status
 
 
 if __name__ == "__main__":

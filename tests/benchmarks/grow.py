@@ -1,59 +1,77 @@
 """Growing a pool with the module, against a shell script that somebody wrote for exactly this host.
 
-The third exchange of the article: the new disk gets its two slices, the first array is repaired, the mirror becomes
-raid5, LVM and the file system follow. No new array, so no new initramfs, whose minutes would hide every difference.
-Waits for md are the same for both and are left out. A snapshot puts the host back before each run.
+Two exchanges of the article. With the second larger disk a new slice begins: an array more, so also a new initramfs.
+With the third the mirror becomes raid5; LVM and the file system follow. Waits for md are the same for both and are left
+out. A snapshot puts the host back before each run.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 from .figures import Figure, Sample
-from .store import GUEST, POOL, BenchmarkFailed, Store, serial
+from .store import GUEST, POOL, BenchmarkFailed, Store
 
 BOUND = 1.5
-SNAPSHOT = "grow"
-BAY, OLD_SIZE, NEW_SIZE = "bay3", "101M", "201M"
-GROWN_MIB = 484
+LARGE = "201M"
 WAITS = f"{GUEST}/waits"
 #: What the module and the script run; read once, so that neither pays for the other's reading.
 WARM = "cat /usr/sbin/mdadm /usr/sbin/sgdisk /usr/sbin/lvm /usr/sbin/resize2fs /usr/bin/partx > /dev/null"
 
 
-def measure(store: Store, repeat: int) -> Figure:
-    """Exchange the disk, then grow again and again from the same moment."""
-    old, new = serial(BAY, OLD_SIZE), serial(BAY, NEW_SIZE)
-    store.host.disk_swap(BAY, NEW_SIZE, serial=new)
-    if old not in store.payload:
-        raise BenchmarkFailed(f"The module's file does not name the disk {old}.")
-    store.put_payload("grow", store.payload.replace(old, new))
-    store.host.run(["sh", "-c", f"{WARM}; udevadm settle"])
-    store.host.snapshot_save(SNAPSHOT)
-    ours: list[float] = []
-    theirs: list[float] = []
-    for _ in range(repeat):
-        ours.append(_by_module(store))
-        theirs.append(_by_hand(store))
-    notes = "waits for md are left out"
-    return Figure("a pool grows", Sample(tuple(ours)), Sample(tuple(theirs)), BOUND, notes)
+@dataclass(frozen=True)
+class Exchange:
+    """A disk gives its bay to a larger one; ``neighbours`` are bays whose disks the script must know, too."""
+
+    name: str
+    what: str
+    bay: str
+    neighbours: tuple[str, ...]
+    grown_mib: int
+    notes: str
 
 
-def _by_module(store: Store) -> float:
-    store.host.snapshot_load(SNAPSHOT)
+EXCHANGES = (
+    Exchange("a new slice", "new-slice", "bay2", ("bay1",), 384, "rebuilds the initramfs; waits for md left out"),
+    Exchange("a slice grows", "grow", "bay3", (), 484, "waits for md left out"),
+)
+
+
+def measure(store: Store, repeat: int) -> Iterator[Figure]:
+    """Make one exchange after the other, each again and again from the same moment; the module's run is kept."""
+    for exchange in EXCHANGES:
+        store.exchange(exchange.bay, LARGE)
+        store.put_module(exchange.what, store.disks())
+        store.host.run(["sh", "-c", f"{WARM}; udevadm settle"])
+        start = store.start(repeat)
+        store.host.snapshot_save(exchange.what)
+        ours: list[float] = []
+        theirs: list[float] = []
+        for _round in range(repeat):
+            theirs.append(_by_hand(store, exchange))
+            ours.append(_by_module(store, exchange))
+        yield Figure(exchange.name, Sample(tuple(ours)), Sample(tuple(theirs)), BOUND, start, exchange.notes)
+
+
+def _by_module(store: Store, exchange: Exchange) -> float:
+    store.host.snapshot_load(exchange.what)
     watch = {"PYTHONPATH": GUEST, "WATCH_WAITS": WAITS}
-    run = store.measure({"ours": store.module("grow")}, 1, watch)["ours"][0]
-    _check(store)
+    run = store.measure({"ours": store.module(exchange.what)}, 1, watch)["ours"][0]
+    _check(store, exchange)
     return float(run["seconds"]) - float(store.host.get(WAITS))
 
 
-def _by_hand(store: Store) -> float:
-    store.host.snapshot_load(SNAPSHOT)
-    run = store.measure({"theirs": store.by_hand("grow", store.host.disks()[BAY])}, 1)["theirs"][0]
-    _check(store)
+def _by_hand(store: Store, exchange: Exchange) -> float:
+    store.host.snapshot_load(exchange.what)
+    disks = [store.host.disks()[bay] for bay in (*exchange.neighbours, exchange.bay)]
+    run = store.measure({"theirs": store.by_hand(exchange.what, *disks)}, 1)["theirs"][0]
+    _check(store, exchange)
     return float(run["seconds"]) - int(run["stdout"]) / 100
 
 
-def _check(store: Store) -> None:
+def _check(store: Store, exchange: Exchange) -> None:
     argv = ["vgs", "--noheadings", "--nosuffix", "--units=m", "--options=vg_size", POOL]
     capacity = float(store.host.run(argv).stdout)
-    if capacity != GROWN_MIB:
-        raise BenchmarkFailed(f"The volume group has {capacity:g} MiB; {GROWN_MIB} MiB were expected.")
+    if capacity != exchange.grown_mib:
+        raise BenchmarkFailed(f"The volume group has {capacity:g} MiB; {exchange.grown_mib} MiB were expected.")

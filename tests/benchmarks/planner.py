@@ -24,4 +24,5 @@ def measure(repeat: int) -> Iterator[Figure]:
         output = subprocess.run(argv, cwd=ROOT, env=environment, check=True, stdout=subprocess.PIPE).stdout
         for name, found in json.loads(output).items():
             notes = f"{found['steps']} steps, peak memory {found['peak_bytes'] / 1024:,.0f} KiB"
-            yield Figure(f"plan, {disks:,} disks, {name}", Sample(tuple(found["seconds"])), None, BOUND_SECONDS, notes)
+            seconds = Sample(tuple(found["seconds"]))
+            yield Figure(f"plan, {disks:,} disks, {name}", seconds, None, BOUND_SECONDS, notes=notes)

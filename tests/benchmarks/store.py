@@ -12,12 +12,15 @@ import yaml
 from tests.lab import Lab, LabHost
 from tests.playbook import CACHE, ansible_environment, play, playbook_argv
 
+from .figures import Sample
+
 HOST = "store"
 POOL = "data"
 VOLUME = {"name": "srv", "size": "100%FREE", "filesystem": "ext4", "mount_point": "/srv"}
-#: The pool as it is after two exchanges of the article: a second slice on two disks.
-DISKS = {"bay1": "201M", "bay2": "201M", "bay3": "101M", "bay4": "101M"}
+#: The pool as it is after the first exchange of the article.
+DISKS = {"bay1": "201M", "bay2": "101M", "bay3": "101M", "bay4": "101M"}
 GUEST = "/root/benchmark"
+WAIT_TIMEOUT = 7200
 _HERE = Path(__file__).resolve().parent / "guest"
 
 
@@ -41,28 +44,35 @@ class Store:
 
     def __init__(self, lab: Lab) -> None:
         self.lab = lab
-        self.payload = ""
+        self._sent = ""  # the module's file as Ansible sent it
+        self._sent_disks: list[str] = []
 
     @property
     def host(self) -> LabHost:
         """The lab host."""
         return self.lab[HOST]
 
+    def disks(self) -> list[str]:
+        """The paths of the disks that are there, by bay."""
+        return [path for _disk, path in sorted(self.host.disks().items())]
+
     def prepare(self) -> None:
         """Make the pool with the real playbook, and keep the module's file as Ansible sent it."""
         self.host.wait_booted()
         work = CACHE / "benchmarks"
         work.mkdir(parents=True, exist_ok=True)
+        self._sent_disks = self.disks()
         variables = {
             "storage_pool_name": POOL,
-            "storage_pool_disks": list(self.host.disks().values()),
+            "storage_pool_disks": self._sent_disks,
             "storage_pool_volumes": [VOLUME],
+            "storage_pool_wait_timeout": WAIT_TIMEOUT,
+            # With pipelining there would be no file to keep.
+            "ansible_ssh_pipelining": False,
         }
         inventory = work / "pool.yml"
         inventory.write_text(yaml.safe_dump({"storage": {"hosts": {HOST: variables}}}), encoding="utf-8")
         argv = playbook_argv("baremetal.fabric.storage_grow", [self.lab.inventory, inventory])
-        # With pipelining there would be no file to keep.
-        argv += ["--extra-vars", json.dumps({"ansible_ssh_pipelining": False})]
         play(argv, work / "prepare.log", environment=ansible_environment(ANSIBLE_KEEP_REMOTE_FILES="1"))
         for file in sorted(_HERE.iterdir()):
             if file.is_file():
@@ -70,28 +80,48 @@ class Store:
         found = self.host.run(["find", "/root/.ansible/tmp", "-name", "AnsiballZ_raid_pool.py"]).stdout.split()
         if len(found) != 1:
             raise BenchmarkFailed(f"Ansible left {len(found)} files of raid_pool on the host; one was expected.")
-        self.payload = self.host.get(found[0]).decode()
-        self.put_payload("idle", self.payload)
+        self._sent = self.host.get(found[0]).decode()
 
-    def put_payload(self, name: str, text: str) -> None:
-        """Write a file for :meth:`module` to run."""
+    def exchange(self, bay: str, size: str) -> None:
+        """Pull the disk in a bay and put in a blank one."""
+        self.host.disk_swap(bay, size, serial=serial(bay, size))
+
+    def put_module(self, name: str, disks: Sequence[str], wait_timeout: int = WAIT_TIMEOUT) -> None:
+        """Write the module's file for :meth:`module`, with other values for two of its parameters."""
+        text = self._sent
+        sent = (*self._sent_disks, f'"wait_timeout": {WAIT_TIMEOUT}')
+        wanted = (*disks, f'"wait_timeout": {wait_timeout}')
+        for old, new in zip(sent, wanted, strict=True):
+            if old not in text:
+                raise BenchmarkFailed(f"The module's file does not hold {old}.")
+            text = text.replace(old, new)
         self.host.put(text.encode(), f"{GUEST}/{name}.py", 0o600)
 
     def module(self, name: str) -> list[str]:
         """The command that Ansible runs for the module."""
         return ["/usr/bin/python3", f"{GUEST}/{name}.py"]
 
-    def by_hand(self, name: str, *arguments: str) -> list[str]:
+    def by_hand(self, *arguments: str) -> list[str]:
         """The command that does the same by hand."""
-        return [f"{GUEST}/{name}_by_hand", *arguments]
+        return [f"{GUEST}/by_hand", *arguments]
+
+    def start(self, repeat: int) -> Sample:
+        """Time what the module needs before it looks at the host: it refuses to wait for less than a second."""
+        self.put_module("refused", self._sent_disks, wait_timeout=0)
+        runs = self.measure({"start": self.module("refused")}, repeat, accept=(1,))["start"]
+        return Sample(tuple(run["seconds"] for run in runs))
 
     def measure(
-        self, commands: Mapping[str, Sequence[str]], repeat: int, environment: Mapping[str, str] | None = None
+        self,
+        commands: Mapping[str, Sequence[str]],
+        repeat: int,
+        environment: Mapping[str, str] | None = None,
+        accept: Sequence[int] = (0,),
     ) -> dict[str, list[dict[str, Any]]]:
         """Time commands on the host, in turn.
 
         Raises:
-            BenchmarkFailed: one of them failed.
+            BenchmarkFailed: one of them ended otherwise than with a status of ``accept``.
         """
         request = {"commands": commands, "repeat": repeat, "environment": dict(environment or {})}
         argv = ["/usr/bin/python3", f"{GUEST}/measure.py"]
@@ -99,6 +129,6 @@ class Store:
         found: dict[str, list[dict[str, Any]]] = json.loads(output)
         for name, runs in found.items():
             for run in runs:
-                if run["rc"] != 0:
+                if run["rc"] not in accept:
                     raise BenchmarkFailed(f"'{name}' ended with {run['rc']}: {run['stderr'] or run['stdout']}")
         return found
