@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from .remote import Reach
+from .remote import CONNECT_TIMEOUT, Reach
 from .topology import Topology
 
 
@@ -34,6 +34,7 @@ def inventory(topology: Topology, reaches: Sequence[Reach], ssh_config: Path) ->
         "ansible_user": "root",
         "ansible_ssh_common_args": f"-F {ssh_config}",
         "ansible_ssh_pipelining": True,
+        "ansible_ssh_timeout": CONNECT_TIMEOUT,
         "ansible_python_interpreter": "/usr/bin/python3",
     }
     lab: dict[str, Any] = {"hosts": hosts, "vars": variables}

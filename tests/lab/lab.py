@@ -32,6 +32,8 @@ from .topology import UPLINK, Topology, parse_topology, read_topology
 from .topology import Host as HostSpec
 
 BOOT_TIMEOUT = 600.0
+LOAD_TIMEOUT = 300.0
+SHUTDOWN_POLL = 1.0
 END_ROUNDS = 5
 KEEP_VARIABLE = "FABRIC_LAB_KEEP"
 
@@ -154,9 +156,10 @@ class LabHost:
         while time.monotonic() < deadline:
             self._forget_connection()
             with contextlib.suppress(LabError):
-                self.wait_ssh(10)
-                if self.run(["cat", "/proc/sys/kernel/random/boot_id"], timeout=20).stdout != before:
+                self.wait_ssh(60)
+                if self.run(["cat", "/proc/sys/kernel/random/boot_id"], timeout=60).stdout != before:
                     return
+                time.sleep(SHUTDOWN_POLL)
         raise LabError(f"{self.name} did not come back from a reboot within {timeout:.0f} s")
 
     def _forget_connection(self) -> None:
@@ -211,7 +214,7 @@ class LabHost:
         machine = self._machine()
         self._forget_connection()
         machine.snapshot_load(tag)
-        self.wait_ssh(60)
+        self.wait_ssh(LOAD_TIMEOUT)
 
     def snapshot_list(self) -> list[str]:
         """Known tags."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shlex
 import shutil
 import subprocess
@@ -14,7 +15,12 @@ from .commands import environment, run
 from .errors import CommandError, LabError
 from .state import LabState, write_private
 
+# For an emulated guest on a busy machine.
+CONNECT_TIMEOUT = 120
 PROBE_INTERVAL = 0.2
+# Seconds that the first and the following tries may take. A forwarded port accepts before the guest listens, so the
+# first ones give up soon; but an emulated guest on a busy machine is slow to greet, and each try costs it more.
+PROBE_TIMEOUTS = (5, 8, 13, 20, 30, 60, 120)
 
 
 @dataclass(frozen=True)
@@ -64,11 +70,11 @@ def config_text(state: LabState, reaches: Sequence[Reach]) -> str:
         "    StrictHostKeyChecking yes",
         "    BatchMode yes",
         "    LogLevel ERROR",
-        "    ConnectTimeout 30",
+        f"    ConnectTimeout {CONNECT_TIMEOUT}",
         "    ServerAliveInterval 10",
         "    ServerAliveCountMax 6",
         "    ControlMaster auto",
-        "    ControlPersist 120",
+        "    ControlPersist 600",
         # The cheapest under emulation; there is nobody to hide from on this machine.
         "    KexAlgorithms curve25519-sha256",
         "    Compression no",
@@ -131,18 +137,22 @@ def wait_answer(state: LabState, host: str, timeout: float, alive: Callable[[], 
     """
     started = time.monotonic()
     said = ""
+    patience = itertools.chain(PROBE_TIMEOUTS, itertools.repeat(PROBE_TIMEOUTS[-1]))
+    limit = next(patience)
     while time.monotonic() - started < timeout:
         if not alive():
             raise LabError(f"{host} ended before it answered on SSH; see its console log")
-        # A fresh connection each time, with a short limit: a forwarded port accepts before the guest listens.
-        probe = ssh_argv(state, host, "-o", "ConnectTimeout=5", "-o", "ServerAliveInterval=2")
+        tried = time.monotonic()
+        probe = ssh_argv(state, host, "-o", f"ConnectTimeout={limit}")
         try:
-            result = run([*probe, "--", "true"], check=False, timeout=20)
+            result = run([*probe, "--", "true"], check=False, timeout=3 * limit)
         except LabError as error:
             said = str(error)
-            continue
-        if result.returncode == 0:
-            return time.monotonic() - started
-        said = result.stderr.strip()
+        else:
+            if result.returncode == 0:
+                return time.monotonic() - started
+            said = result.stderr.strip()
+        if time.monotonic() - tried >= limit:
+            limit = next(patience)
         time.sleep(PROBE_INTERVAL)
     raise LabError(f"{host} does not answer on SSH within {timeout:.0f} s; the last try said: {said or 'nothing'}")
