@@ -22,19 +22,23 @@ WARM = "cat /usr/sbin/mdadm /usr/sbin/sgdisk /usr/sbin/lvm /usr/sbin/resize2fs /
 
 @dataclass(frozen=True)
 class Exchange:
-    """A disk gives its bay to a larger one; ``neighbours`` are bays whose disks the script must know, too."""
+    """A disk gives its bay to a larger one.
+
+    ``neighbours`` are bays whose disks the script must know, too; ``most_repeats`` limits what takes minutes.
+    """
 
     name: str
     what: str
     bay: str
     neighbours: tuple[str, ...]
     grown_mib: int
+    most_repeats: int
     notes: str
 
 
 EXCHANGES = (
-    Exchange("a new slice", "new-slice", "bay2", ("bay1",), 384, "rebuilds the initramfs; waits for md left out"),
-    Exchange("a slice grows", "grow", "bay3", (), 484, "waits for md left out"),
+    Exchange("a new slice", "new-slice", "bay2", ("bay1",), 384, 3, "rebuilds the initramfs; waits for md left out"),
+    Exchange("a slice grows", "grow", "bay3", (), 484, 99, "waits for md left out"),
 )
 
 
