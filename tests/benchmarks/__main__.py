@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import signal
 import sys
@@ -17,27 +18,35 @@ from . import grow, idle, planner
 from .figures import Figure, table
 from .store import BenchmarkFailed, Store, topology
 
-NAMES = ("planner", "idle", "grow")
-ON_HOST = frozenset({"idle", "grow"})
+NAMES = ("planner", "idle", "grow", "new-slice")
 
 
 def _measure(names: Sequence[str], repeat: int, lab_name: str, release: str) -> Iterator[Figure]:
     if "planner" in names:
         _say("planning for 10, 100 and 1,000 disks")
         yield from planner.measure(repeat)
-    if not ON_HOST & set(names):
-        return
+    if {"idle", "grow"} & set(names):
+        with _store(lab_name, release, grow.WIDER_SLICE) as store:
+            if "idle" in names:
+                _say("runs with nothing to do")
+                yield idle.measure(store, repeat)
+            if "grow" in names:
+                _say("a slice grows, again and again")
+                yield grow.measure(store, grow.WIDER_SLICE, repeat)
+    if "new-slice" in names:
+        with _store(lab_name, release, grow.NEW_SLICE) as store:
+            _say("a new slice, again and again")
+            yield grow.measure(store, grow.NEW_SLICE, repeat)
+
+
+@contextlib.contextmanager
+def _store(lab_name: str, release: str, exchange: grow.Exchange) -> Iterator[Store]:
     _say("starting a lab host and making its pool")
     take_down(lab_name)
-    with Lab.from_topology(topology(release), lab_name) as lab:
+    with Lab.from_topology(topology(release, exchange.large), lab_name) as lab:
         store = Store(lab)
         store.prepare()
-        if "idle" in names:
-            _say("runs with nothing to do")
-            yield idle.measure(store, repeat)
-        if "grow" in names:
-            _say("growing, again and again")
-            yield from grow.measure(store, repeat)
+        yield store
 
 
 def _say(text: str) -> None:

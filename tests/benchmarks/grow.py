@@ -7,14 +7,12 @@ out. A snapshot puts the host back before each run.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .figures import Figure, Sample
 from .store import GUEST, POOL, BenchmarkFailed, Store
 
 BOUND = 1.5
-LARGE = "201M"
 WAITS = f"{GUEST}/waits"
 #: What the module and the script run; read once, so that neither pays for the other's reading.
 WARM = "cat /usr/sbin/mdadm /usr/sbin/sgdisk /usr/sbin/lvm /usr/sbin/resize2fs /usr/bin/partx > /dev/null"
@@ -24,11 +22,13 @@ WARM = "cat /usr/sbin/mdadm /usr/sbin/sgdisk /usr/sbin/lvm /usr/sbin/resize2fs /
 class Exchange:
     """A disk gives its bay to a larger one.
 
-    ``neighbours`` are bays whose disks the script must know, too; ``most_repeats`` limits what takes minutes.
+    ``large`` are the bays that have had theirs, ``neighbours`` those whose disks the script must know, too;
+    ``most_repeats`` limits what takes minutes.
     """
 
     name: str
     what: str
+    large: tuple[str, ...]
     bay: str
     neighbours: tuple[str, ...]
     grown_mib: int
@@ -36,26 +36,41 @@ class Exchange:
     notes: str
 
 
-EXCHANGES = (
-    Exchange("a new slice", "new-slice", "bay2", ("bay1",), 384, 3, "rebuilds the initramfs; waits for md left out"),
-    Exchange("a slice grows", "grow", "bay3", (), 484, 99, "waits for md left out"),
+NEW_SLICE = Exchange(
+    name="a new slice",
+    what="new-slice",
+    large=("bay1",),
+    bay="bay2",
+    neighbours=("bay1",),
+    grown_mib=384,
+    most_repeats=3,
+    notes="rebuilds the initramfs; waits for md left out",
+)
+WIDER_SLICE = Exchange(
+    name="a slice grows",
+    what="grow",
+    large=("bay1", "bay2"),
+    bay="bay3",
+    neighbours=(),
+    grown_mib=484,
+    most_repeats=99,
+    notes="waits for md left out",
 )
 
 
-def measure(store: Store, repeat: int) -> Iterator[Figure]:
-    """Make one exchange after the other, each again and again from the same moment; the module's run is kept."""
-    for exchange in EXCHANGES:
-        store.exchange(exchange.bay, LARGE)
-        store.put_module(exchange.what, store.disks())
-        store.host.run(["sh", "-c", f"{WARM}; udevadm settle"])
-        start = store.start(repeat)
-        store.host.snapshot_save(exchange.what)
-        ours: list[float] = []
-        theirs: list[float] = []
-        for _round in range(repeat):
-            theirs.append(_by_hand(store, exchange))
-            ours.append(_by_module(store, exchange))
-        yield Figure(exchange.name, Sample(tuple(ours)), Sample(tuple(theirs)), BOUND, start, exchange.notes)
+def measure(store: Store, exchange: Exchange, repeat: int) -> Figure:
+    """Make the exchange again and again from the same moment."""
+    store.exchange(exchange.bay)
+    store.put_module(exchange.what, store.disks())
+    store.host.run(["sh", "-c", f"{WARM}; udevadm settle"])
+    start = store.start(repeat)
+    store.host.snapshot_save(exchange.what)
+    ours: list[float] = []
+    theirs: list[float] = []
+    for _ in range(min(repeat, exchange.most_repeats)):
+        theirs.append(_by_hand(store, exchange))
+        ours.append(_by_module(store, exchange))
+    return Figure(exchange.name, Sample(tuple(ours)), Sample(tuple(theirs)), BOUND, start, exchange.notes)
 
 
 def _by_module(store: Store, exchange: Exchange) -> float:

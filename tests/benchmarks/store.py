@@ -17,8 +17,9 @@ from .figures import Sample
 HOST = "store"
 POOL = "data"
 VOLUME = {"name": "srv", "size": "100%FREE", "filesystem": "ext4", "mount_point": "/srv"}
-#: The pool as it is after the first exchange of the article.
-DISKS = {"bay1": "201M", "bay2": "101M", "bay3": "101M", "bay4": "101M"}
+BAYS = ("bay1", "bay2", "bay3", "bay4")
+#: The disks of the article.
+SMALL, LARGE = "101M", "201M"
 GUEST = "/root/benchmark"
 WAIT_TIMEOUT = 7200
 _HERE = Path(__file__).resolve().parent / "guest"
@@ -33,9 +34,10 @@ def serial(bay: str, size: str) -> str:
     return f"{bay}-{size}"
 
 
-def topology(release: str) -> dict[str, Any]:
-    """One host with the pool's disks."""
-    disks = {bay: {"size": size, "serial": serial(bay, size)} for bay, size in DISKS.items()}
+def topology(release: str, large: Sequence[str]) -> dict[str, Any]:
+    """One host with the pool's disks, large ones in some of the bays."""
+    sizes = {bay: LARGE if bay in large else SMALL for bay in BAYS}
+    disks = {bay: {"size": size, "serial": serial(bay, size)} for bay, size in sizes.items()}
     return {"hosts": {HOST: {"kind": "qemu", "release": release, "groups": ["storage"], "disks": disks}}}
 
 
@@ -82,9 +84,9 @@ class Store:
             raise BenchmarkFailed(f"Ansible left {len(found)} files of raid_pool on the host; one was expected.")
         self._sent = self.host.get(found[0]).decode()
 
-    def exchange(self, bay: str, size: str) -> None:
-        """Pull the disk in a bay and put in a blank one."""
-        self.host.disk_swap(bay, size, serial=serial(bay, size))
+    def exchange(self, bay: str) -> None:
+        """Pull the disk in a bay and put in a blank, larger one."""
+        self.host.disk_swap(bay, LARGE, serial=serial(bay, LARGE))
 
     def put_module(self, name: str, disks: Sequence[str], wait_timeout: int = WAIT_TIMEOUT) -> None:
         """Write the module's file for :meth:`module`, with other values for two of its parameters."""
