@@ -122,6 +122,7 @@ class Demo:
 
     def _prove(self, number: int) -> None:
         self.screen.heading(f"{number}. Nothing is left to do, and nothing was lost")
+        self.screen.paragraph("The same playbook runs once more.")
         played = self._play()
         if played.changed:
             raise DemoFailed(f"The last run had nothing to do and yet changed {played.changed} things.")
@@ -159,8 +160,10 @@ class Demo:
         if not steps:
             self.screen.block("- nothing to do", DIM)
         self.screen.say()
-        self.screen.block(result["diff"]["after"])
+        self.screen.block(result["layout"])
         self.screen.say()
+        for finding in result["findings"]:
+            self.screen.note(finding)
         self.screen.good(f"the run took {played.seconds:.0f} s")
 
     def _write_inventory(self) -> None:

@@ -64,6 +64,10 @@ class Screen:
         """Print something that was checked and is right."""
         self.say(f"{INDENT}{self._paint('ok', GREEN)}  {text}")
 
+    def note(self, text: str) -> None:
+        """Print something that the person should know."""
+        self.say(f"{INDENT}{self._paint('--', DIM)}  {text}")
+
     def bad(self, text: str) -> None:
         """Print what went wrong."""
         self.say(self._paint(text, RED))
