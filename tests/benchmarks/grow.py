@@ -67,7 +67,7 @@ def measure(store: Store, exchange: Exchange, repeat: int) -> Figure:
     store.host.snapshot_save(exchange.what)
     ours: list[float] = []
     theirs: list[float] = []
-    for _ in range(min(repeat, exchange.most_repeats)):
+    for _turn in range(min(repeat, exchange.most_repeats)):
         theirs.append(_by_hand(store, exchange))
         ours.append(_by_module(store, exchange))
     return Figure(exchange.name, Sample(tuple(ours)), Sample(tuple(theirs)), BOUND, start, exchange.notes)
