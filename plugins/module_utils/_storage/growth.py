@@ -30,6 +30,7 @@ from .steps.arrays import (
     RecordArrays,
     SetBitmap,
     StartArray,
+    ThawArray,
     WakeArray,
     noun,
 )
@@ -100,6 +101,8 @@ def _wake(pool: Pool, want: Wanted) -> Steps:
         elif array.auto_read_only and array.activity is not None and array.activity.delayed:
             what = noun(array.activity.action)
             steps.append(WakeArray(array.name, array.node, f"its {what} waits for the first write"))
+        elif array.frozen:
+            steps.append(ThawArray(array.name, array.node, "an mdadm that was killed has left it frozen"))
     return [*steps, *starts]
 
 

@@ -210,7 +210,8 @@ class Array:
     @property
     def settled(self) -> bool:
         """Whether md has nothing under way in the array."""
-        return self.active and self.activity is None and not self.hidden_reshape and not self.suspended
+        at_work = self.activity is not None or self.hidden_reshape
+        return self.active and not (at_work or self.suspended or self.frozen)
 
     @property
     def size(self) -> int:

@@ -14,6 +14,7 @@ import pytest
 
 from ansible_collections.baremetal.fabric.plugins.module_utils._converge.command import Runner
 from ansible_collections.baremetal.fabric.plugins.module_utils._converge.converge import StepFailed, StillRunning
+from ansible_collections.baremetal.fabric.plugins.module_utils._storage.applying import arrays
 from ansible_collections.baremetal.fabric.plugins.module_utils._storage.applying import await_array as subject
 from ansible_collections.baremetal.fabric.plugins.module_utils._storage.applying.await_array import (
     await_array,
@@ -22,7 +23,7 @@ from ansible_collections.baremetal.fabric.plugins.module_utils._storage.applying
 from ansible_collections.baremetal.fabric.plugins.module_utils._storage.applying.execution import Execution
 from ansible_collections.baremetal.fabric.plugins.module_utils._storage.observing.host import Host
 from ansible_collections.baremetal.fabric.plugins.module_utils._storage.observing.sysfs import read_array
-from ansible_collections.baremetal.fabric.plugins.module_utils._storage.steps.arrays import AwaitArray
+from ansible_collections.baremetal.fabric.plugins.module_utils._storage.steps.arrays import AwaitArray, ThawArray
 
 #: A whole array at rest, as Linux 6.12 shows it.
 AT_REST = {
@@ -303,3 +304,21 @@ def test_an_array_that_nobody_works_on_is_not_waited_for_until_the_deadline(kern
     with pytest.raises(StepFailed, match=r"stopped working on array data-0 .*: a spare is not taken up"):
         wait(kernel, commands)
     assert time.monotonic() - started < 10
+
+
+def test_thawing_makes_the_kernel_idle_and_gives_it_the_time_to_take_up_a_spare(
+    kernel: Kernel, commands: Commands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel.member("sdd1", "spare", "none")
+    kernel.set(sync_action="frozen", degraded="1")
+    seen = []
+
+    def take_up() -> None:
+        seen.append((kernel.md / "sync_action").read_text())
+        kernel.set(sync_action="recover")
+
+    later(monkeypatch, take_up)
+    execution = Execution(commands, Host(str(kernel.root)), time.monotonic())
+    arrays.thaw(ThawArray("data-0", "/dev/md127", "test"), execution)
+    assert seen == ["idle"]
+    assert commands.ran == []

@@ -40,6 +40,7 @@ from ansible_collections.baremetal.fabric.plugins.module_utils._storage.steps.ar
     RebuildInitramfs,
     ReplaceMember,
     StartArray,
+    ThawArray,
     WakeArray,
 )
 from tests.unit.storage.simulated_host import SimulatedHost, pool_of
@@ -236,6 +237,20 @@ def test_an_interrupted_reshape_is_taken_up_before_anything_else_and_finished(
     check_end(host)
     assert host.pool.group is not None
     assert host.pool.group.extents == extents
+
+
+def test_an_array_that_a_killed_mdadm_left_frozen_is_thawed_and_its_spare_awaited() -> None:
+    host = pool_of(*[200 * MIB] * 4)
+    with_first(host, frozen=True)
+    assert not host.array(0).settled
+    assert [type(step) for step in plan_pool(host.pool, host.want)] == [ThawArray]
+    # A spare that was added meanwhile: md takes it up only when the array is thawed.
+    *members, last = host.array(0).members
+    with_first(host, members=(*members, replace(last, slot=None, in_sync=False)))
+    assert [type(step) for step in plan_pool(host.pool, host.want)] == [ThawArray, AwaitArray]
+    host.run()
+    check_end(host)
+    assert host.array(0).whole
 
 
 def test_a_plan_ends_where_an_array_is_started_because_nobody_knows_what_stands_on_it() -> None:

@@ -29,6 +29,7 @@ _BY_KIND: dict[type[PoolStep], t.Callable[[t.Any, Execution], None]] = {
     disk_steps.ReleaseDisk: apply_disks.release,
     array_steps.StartArray: apply_arrays.start,
     array_steps.WakeArray: apply_arrays.wake,
+    array_steps.ThawArray: apply_arrays.thaw,
     array_steps.ContinueReshape: apply_arrays.continue_reshape,
     array_steps.AwaitArray: await_array,
     array_steps.PauseCheck: apply_arrays.pause_check,

@@ -25,6 +25,7 @@ from ..steps.arrays import (
     PauseCheck,
     ReplaceMember,
     StartArray,
+    ThawArray,
     WakeArray,
 )
 from .disks import EDGE, zero
@@ -118,6 +119,23 @@ def wake(step: WakeArray, execution: Execution) -> None:
         if array.read_only or not array.started:
             raise
     _soon(lambda: array_at(step.node, execution).activity is not None)
+
+
+def thaw(step: ThawArray, execution: Execution) -> None:
+    """Let md work in an array again; this is how mdadm itself ends what it began (its Grow.c, unfreeze)."""
+    array = array_at(step.node, execution)
+    if array.action == "frozen":
+        set_action(array, "idle", execution)
+    until(
+        lambda: array_at(step.node, execution).action != "frozen",
+        lambda: f"Array {step.array} stays frozen; an mdadm may be changing it. Look at 'ps -C mdadm', then run again.",
+    )
+    # A spare that was there is taken up now.
+    _soon(lambda: not _waits_for_a_spare(array_at(step.node, execution)))
+
+
+def _waits_for_a_spare(array: KernelArray) -> bool:
+    return array.activity is None and bool(array.degraded) and any(each.member.spare for each in array.members)
 
 
 def continue_reshape(step: ContinueReshape, execution: Execution) -> None:

@@ -54,6 +54,7 @@ def _settled(array: Array) -> Array:
         activity=None,
         hidden_reshape=False,
         suspended=False,
+        frozen=False,
         auto_read_only=False,
         previous_devices=0,
         size_now=array.size,
@@ -130,6 +131,22 @@ class WakeArray(PoolStep):
             return array
 
         return with_array(pool, self.array, awake)
+
+
+@dataclass(frozen=True)
+class ThawArray(PoolStep):
+    """Let md work again in an array that an mdadm held still for a change, and was killed before it began."""
+
+    array: str
+    node: str
+    reason: str
+
+    @property
+    def title(self) -> str:
+        return f"Let md work in array {self.array} again (write 'idle' to its sync_action)"
+
+    def after(self, pool: Pool) -> Pool:
+        return with_array(pool, self.array, lambda array: _recovering(replace(array, frozen=False)))
 
 
 @dataclass(frozen=True)
