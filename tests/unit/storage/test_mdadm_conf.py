@@ -11,6 +11,7 @@ from ansible_collections.baremetal.fabric.plugins.module_utils._storage.formats.
     parse,
     recorded,
     with_arrays,
+    without_arrays,
 )
 
 UUID = "c728379e:fd2c0f51:a3b9406c:c1879e03"
@@ -110,3 +111,9 @@ def test_other_lines_stay_byte_for_byte(lines: list[str], newline: bool, arrays:
     assert with_arrays(once, "data", wanted) == once
     gone = with_arrays(once, "data", {})
     assert gone == (text if text.endswith("\n") or not text else text + "\n")
+
+
+def test_lines_of_the_pool_are_taken_out_and_nothing_else() -> None:
+    assert without_arrays(TEXT, "data", [UUID]) == TEXT
+    assert without_arrays(LINE + TEXT + f"ARRAY /dev/md7 UUID={UUID}\n", "data", [UUID]) == TEXT
+    assert without_arrays(f"ARRAY /dev/md/data-3\n# kept\n UUID={OTHER}\n", "data", []) == "# kept\n"

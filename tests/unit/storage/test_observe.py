@@ -582,6 +582,27 @@ def test_arrays_recorded_under_another_name_are_known_by_their_uuid(tmp_path: Pa
     assert observe_pool(Wanted("data", FOUR), runner, host).recorded == (("/dev/md7", uuid),)
 
 
+def test_files_beside_the_configuration_are_read_as_mdadm_reads_them(tmp_path: Path) -> None:
+    host, runner = with_files(tmp_path, mdadm=LINE.format("1" * 32))
+    folder = tmp_path / "etc/mdadm/mdadm.conf.d"
+    folder.mkdir()
+    (folder / "old.conf").write_text("ARRAY /dev/md/data-0\n")
+    (folder / ".hidden.conf").write_text("ARRAY /dev/md/data-7\n")
+    (folder / "old.conf.orig").write_text("ARRAY /dev/md/data-8\n")
+    (image,) = (tmp_path / "boot").glob("initrd.img-*")
+    made = 1_700_000_000_000_000_000
+    for path, age in ((image, 0), (tmp_path / "etc/mdadm/mdadm.conf", -9), (folder / "old.conf", 1)):
+        os.utime(path, ns=(made + age, made + age))
+
+    pool = observe_pool(Wanted("data", FOUR), runner, host)
+
+    uuid = "11111111:11111111:11111111:11111111"
+    assert pool.recorded == (("/dev/md/data-0", uuid), ("/dev/md/data-0", ""))
+    assert pool.initramfs_stale
+    os.utime(folder / "old.conf", ns=(made - 1, made - 1))
+    assert not observe_pool(Wanted("data", FOUR), runner, host).initramfs_stale
+
+
 def test_a_host_without_initramfs_tools_has_none(tmp_path: Path) -> None:
     host, runner = with_files(tmp_path)
     shutil.rmtree(tmp_path / "usr")

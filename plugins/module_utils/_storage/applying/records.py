@@ -7,11 +7,9 @@
 
 from __future__ import annotations
 
-import os
-
 from ..._converge.converge import StepFailed
 from ..formats import fstab, mdadm_conf
-from ..observing.initramfs import stale_images
+from ..observing.initramfs import configuration, more_configuration, stale_images
 from ..steps.arrays import RebuildInitramfs, RecordArrays
 from ..steps.volumes import RecordMount
 from .arrays import array_called
@@ -20,28 +18,26 @@ from .execution import Execution, replace_file
 FSTAB = "/etc/fstab"
 
 
-def mdadm_conf_path(execution: Execution) -> str:
-    """Return the path of mdadm.conf: the one that is there, else the one whose folder is there."""
-    for path in mdadm_conf.PATHS:
-        if execution.host.exists(path):
-            return path
-    return next(path for path in mdadm_conf.PATHS if execution.host.exists(os.path.dirname(path)))
-
-
 def record_arrays(step: RecordArrays, execution: Execution) -> None:
-    """Write one ARRAY line for each array of the pool, by UUID."""
-    path = mdadm_conf_path(execution)
-    before = execution.host.text_of(path)
+    """Write one ARRAY line for each array of the pool, by UUID, and take out what other files say of them."""
+    host = execution.host
     pool = step.arrays[0].rpartition("-")[0]
     uuids = {int(name.rpartition("-")[2]): array_called(name, execution).uuid for name in step.arrays}
-    replace_file(execution.host.at(path), mdadm_conf.with_arrays(before, pool, uuids))
+    path = configuration(host)
+    replace_file(host.at(path), mdadm_conf.with_arrays(host.text_of(path), pool, uuids))
+    for path in more_configuration(host):
+        before = host.text_of(path)
+        after = mdadm_conf.without_arrays(before, pool, uuids.values())
+        if after != before:
+            replace_file(host.at(path), after)
 
 
 def rebuild_initramfs(step: RebuildInitramfs, execution: Execution) -> None:
     """Rebuild the initramfs images. update-initramfs also succeeds where it is configured to do nothing."""
     for argv in step.commands:
         execution.run(argv)
-    stale = stale_images(execution.host, mdadm_conf_path(execution))
+    host = execution.host
+    stale = stale_images(host, (configuration(host), *more_configuration(host)))
     if stale:
         raise StepFailed(
             f"update-initramfs did not renew {', '.join(stale)}; look for 'update_initramfs=no' in "

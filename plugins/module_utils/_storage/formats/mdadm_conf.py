@@ -103,8 +103,7 @@ def recorded(text: str, pool: str, uuids: t.Iterable[str] = ()) -> tuple[tuple[s
 
     A line without a device gives "" for it, one without a UUID gives "" for that.
     """
-    known = {normal_uuid(uuid) for uuid in uuids} - {""}
-    return tuple((entry.device, entry.uuid) for entry in parse(text) if _concerns(entry, pool, known))
+    return tuple((entry.device, entry.uuid) for entry in _entries(text, pool, uuids))
 
 
 def array_line(pool: str, index: int, uuid: str) -> str:
@@ -119,17 +118,30 @@ def with_arrays(text: str, pool: str, arrays: t.Mapping[int, str]) -> str:
     Lines that concern the pool are exchanged where the first of them stands, or removed; without any, the new
     ones are added at the end. Every other byte stays.
     """
-    known = {normal_uuid(uuid) for uuid in arrays.values()} - {""}
-    lines = _lines(text)
     block = "".join(array_line(pool, index, arrays[index]) for index in sorted(arrays))
-    entries = [entry for entry in parse(text) if _concerns(entry, pool, known)]
-    if not entries:
+    if not _entries(text, pool, arrays.values()):
         joint = "" if not text or text.endswith("\n") else "\n"
         return text + joint + block
+    return _exchanged(text, pool, arrays.values(), block)
+
+
+def without_arrays(text: str, pool: str, uuids: t.Iterable[str]) -> str:
+    """Return ``text`` without the lines that concern the pool: by /dev/md/POOL-N or by one of ``uuids``."""
+    return _exchanged(text, pool, uuids, "")
+
+
+def _entries(text: str, pool: str, uuids: t.Iterable[str]) -> list[Entry]:
+    known = {normal_uuid(uuid) for uuid in uuids} - {""}
+    return [entry for entry in parse(text) if _concerns(entry, pool, known)]
+
+
+def _exchanged(text: str, pool: str, uuids: t.Iterable[str], block: str) -> str:
+    lines = _lines(text)
+    entries = _entries(text, pool, uuids)
     gone = {number for entry in entries for number in _own_lines(lines, entry)}
     result = []
     for number, line in enumerate(lines):
-        if number == entries[0].first:
+        if entries and number == entries[0].first:
             result.append(block)
         if number not in gone:
             result.append(line)

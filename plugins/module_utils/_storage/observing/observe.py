@@ -23,7 +23,7 @@ from ..size import human
 from .arrays import Claim, Identity, Piece, build, choose, claimed_index, disks_of, identify, pieces
 from .disks import Contents, Location, locate, read_contents, twins
 from .host import Device, Host
-from .initramfs import images, stale_images
+from .initramfs import configuration, images, more_configuration, stale_images
 from .ownership import Ownership, judge
 from .signatures import probe
 from .sysfs import Use, array_names, partition_labels, read_array, read_uses, sysfs_name
@@ -89,8 +89,9 @@ class _Observer:
         group, volumes = self._group_and_volumes(reports, arrays, uses)
         text = host.text_of("/etc/fstab")
         mount_points = {each.mount_point: each.name for each in self.want.volumes if each.mount_point}
-        conf_path, conf = self._mdadm_conf()
-        recorded = mdadm_conf.recorded(conf, name, [array.uuid for array in arrays])
+        conf = (configuration(host), *more_configuration(host))
+        uuids = [array.uuid for array in arrays]
+        recorded = tuple(pair for path in conf for pair in mdadm_conf.recorded(host.text_of(path), name, uuids))
         return Pool(
             name=name,
             disks=disks,
@@ -101,7 +102,7 @@ class _Observer:
             mounts=fstab.pool_mounts(text, name, host.resolve_tag),
             taken_mount_points=fstab.taken_mount_points(text, mount_points, name, host.resolve_tag),
             recorded=recorded,
-            initramfs_stale=bool(recorded and stale_images(host, conf_path)),
+            initramfs_stale=bool(recorded and stale_images(host, conf)),
             has_initramfs=bool(images(host)),
             twins=_same_nodes(locations, self.want.disks) + twins([disk for disk in disks if disk.declared]),
             resolved=tuple((path, place.node) for path, place in locations.items() if place.name),
@@ -222,10 +223,6 @@ class _Observer:
                 if size is not None:
                     return replace(found, size=size)
         return found
-
-    def _mdadm_conf(self) -> tuple[str, str]:
-        path = next((path for path in mdadm_conf.PATHS if self.host.exists(path)), mdadm_conf.PATHS[0])
-        return path, self.host.text_of(path)
 
 
 def _label_of(disk: Disk, node: str) -> str:
