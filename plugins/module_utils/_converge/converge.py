@@ -70,6 +70,12 @@ class Resource(t.Generic[S]):
         """Return the state that ``step`` leads to. Pure."""
         raise NotImplementedError
 
+    def rehearse(self, state: S, plan: Plan) -> None:
+        """Try ``plan`` where it does no harm. Raises :class:`Refusal` when the host would not take it.
+
+        Called in check mode, where nothing else finds out. A resource whose plans cannot be tried does nothing.
+        """
+
     def apply(self, step: Step) -> None:
         """Carry out one step. A step that waits raises :class:`StillRunning` when its time is up."""
         raise NotImplementedError
@@ -132,6 +138,8 @@ def converge(
     journal = Journal() if journal is None else journal
     before = resource.observe()
     plan = journal.plan = resource.plan(before)
+    if check_mode:
+        resource.rehearse(before, plan)
     if check_mode or not plan:
         after = _simulated(resource, before, plan)
         changed = any(not step.waits for step in plan)

@@ -56,7 +56,7 @@ class Task(t.Generic[S]):
     ``resource`` makes the resource from the runner that its commands go through. ``lock`` names what no two runs
     may change at once. ``tools`` are the programs needed, each with its Debian package. ``wait_timeout`` is in
     seconds and holds for the lock too. ``facts`` returns the resource's own return values, ``warnings`` what the
-    user should see without asking.
+    user should see without asking, from the state before the run and the one after it.
     """
 
     resource: t.Callable[[Runner], Resource[S]]
@@ -65,7 +65,7 @@ class Task(t.Generic[S]):
     tools: t.Mapping[str, str] = field(default_factory=dict)
     wait: bool = True
     wait_timeout: float = 60.0
-    warnings: t.Callable[[S], t.Iterable[str]] = lambda _state: ()
+    warnings: t.Callable[[S, S], t.Iterable[str]] = lambda _before, _after: ()
 
 
 def run(module: AnsibleModule, task_for: t.Callable[[Parameters], Task[S]]) -> None:
@@ -88,7 +88,7 @@ def run(module: AnsibleModule, task_for: t.Callable[[Parameters], Task[S]]) -> N
         except TOLD as error:
             module.fail_json(**failure(error, journal))
         else:
-            for warning in task.warnings(outcome.after):
+            for warning in task.warnings(outcome.before, outcome.after):
                 module.warn(warning)
             module.exit_json(**success(outcome, task.facts(outcome.after)))
 

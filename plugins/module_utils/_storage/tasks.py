@@ -46,5 +46,5 @@ def pool_task(parameters: Parameters) -> Task[Pool]:
         tools=tools_for(want),
         wait=wait,
         wait_timeout=timeout,
-        warnings=lambda pool: findings(pool, None),
+        warnings=lambda _before, after: findings(after, None),
     )

@@ -1,0 +1,48 @@
+# Copyright (c) 2026, the baremetal.fabric developers
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# This module util is PRIVATE to the collection: it can change at any time.
+"""What it takes to get from one table to another. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import replace
+
+from .model import NamedSet, Table
+from .nft_text import Change
+from .ruleset import AROUND_SETS
+
+
+def _bare(sets: t.Mapping[str, NamedSet]) -> dict[str, NamedSet]:
+    return {name: replace(each, elements=frozenset()) for name, each in sets.items()}
+
+
+def same_shape(have: Table, want: Table) -> bool:
+    """Whether only elements of sets differ."""
+    return have.chains == want.chains and _bare(have.sets) == _bare(want.sets)
+
+
+def changes(have: Table, want: Table) -> tuple[Change, ...]:
+    """Return the elements that leave and enter the sets of a table of the same shape, in the order of their names."""
+    found = []
+    for name in sorted(want.sets):
+        before, after = have.sets[name].elements, want.sets[name].elements
+        if before != after:
+            found.append(Change(name, tuple(sorted(before - after)), tuple(sorted(after - before))))
+    return tuple(found)
+
+
+def follows_docker(found: t.Iterable[Change]) -> bool:
+    """Whether nothing of a policy changes, only what Docker and the host have."""
+    return all(change.name in AROUND_SETS for change in found)
+
+
+def with_changes(table: Table, found: t.Iterable[Change]) -> Table:
+    """Return ``table`` once its elements are changed."""
+    sets = dict(table.sets)
+    for change in found:
+        before = sets[change.name]
+        sets[change.name] = replace(before, elements=(before.elements - set(change.removed)) | set(change.added))
+    return replace(table, sets=sets)

@@ -1,0 +1,37 @@
+# Copyright (c) 2026, the baremetal.fabric developers
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# This module util is PRIVATE to the collection: it can change at any time.
+"""The table as the kernel has it."""
+
+from __future__ import annotations
+
+from ..._converge.command import CommandError, Runner
+from ..model import Table
+from ..nft_json import parse_table
+from ..places import NFT
+from ..ruleset import FAMILY, NAME
+
+#: nft(8) names the error only; libnftables quotes strerror(3) of the kernel's answer.
+_ABSENT = "No such file or directory"
+
+
+def loaded_table(runner: Runner) -> Table | None:
+    """Return the table, or None when it is not loaded."""
+    try:
+        return parse_table(runner.run((NFT, "--json", "list", "table", FAMILY, NAME)))
+    except CommandError as error:
+        if _ABSENT in error.stderr:
+            return None
+        raise
+
+
+def loaded_text(runner: Runner) -> str:
+    """Return the table as nft reads it back, without counters; empty when it is not loaded."""
+    try:
+        return runner.run((NFT, "--stateless", "list", "table", FAMILY, NAME))
+    except CommandError as error:
+        if _ABSENT in error.stderr:
+            return ""
+        raise

@@ -1,0 +1,120 @@
+# Copyright (c) 2026, the baremetal.fabric developers
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# This module util is PRIVATE to the collection: it can change at any time.
+"""Read the host: the kernel's table, the files, the units, Docker, and a change that waits."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import typing as t
+
+from ..._converge.command import Runner
+from .. import places
+from ..host import Host
+from ..model import Around, Docker, Table, Undo, Wanted
+from ..ruleset import DOCKER, FOREIGN
+from ..surroundings import last_around
+from . import docker, docker_api
+from .kernel import loaded_table
+
+_ROUTES_4 = "/proc/net/route"
+_ROUTES_6 = "/proc/net/ipv6_route"
+_HAS_IPV6 = "/proc/net/if_inet6"
+_DEFAULT_BRIDGE = "docker0"
+
+
+def observe_host(want: Wanted, runner: Runner) -> Host:
+    """Return the host as it is."""
+    table = loaded_table(runner)
+    files = _files(want)
+    try:
+        daemon: Docker | None = docker.look_at_docker(want.docker_socket)
+    except docker_api.DockerSilent:
+        daemon = None
+    enabled, active = _units(runner)
+    return Host(
+        around=docker.around(daemon) if daemon else _around_without_docker(table, files),
+        docker=daemon,
+        table=table,
+        files=files,
+        program=_digest(places.PROGRAM),
+        enabled=enabled,
+        active=active,
+        undo=_undo(runner),
+        has_ipv6=os.path.exists(_HAS_IPV6),
+        uplinks=uplinks(_text(_ROUTES_4) or "", _text(_ROUTES_6) or ""),
+    )
+
+
+def _around_without_docker(table: Table | None, files: t.Mapping[str, str]) -> Around:
+    known = last_around(table, files.get(places.AROUND_FILE, ""))
+    # Before its first start Docker has made nothing but plans for this one.
+    return known or {DOCKER: frozenset((_DEFAULT_BRIDGE,)), FOREIGN: docker.bridges() - {_DEFAULT_BRIDGE}}
+
+
+def uplinks(routes_4: str, routes_6: str) -> frozenset[str]:
+    """Return the interfaces with a default route, from /proc/net/route and /proc/net/ipv6_route (proc_net(5))."""
+    found = set()
+    for line in routes_4.splitlines()[1:]:
+        fields = line.split()
+        if len(fields) > 7 and fields[1] == fields[7] == "00000000":
+            found.add(fields[0])
+    for line in routes_6.splitlines():
+        fields = line.split()
+        if len(fields) == 10 and int(fields[0], 16) == 0 and int(fields[1], 16) == 0:
+            found.add(fields[9])
+    return frozenset(found - {"lo"})
+
+
+def _files(want: Wanted) -> dict[str, str]:
+    paths = (
+        *places.standing_files(want.docker_socket),
+        places.TABLE_FILE,
+        places.AROUND_FILE,
+        places.CANDIDATE_FILE,
+    )
+    found = ((path, _text(path)) for path in paths)
+    return {path: text for path, text in found if text is not None}
+
+
+def _text(path: str) -> str | None:
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
+
+
+def _digest(path: str) -> str:
+    try:
+        with open(path, "rb") as file:
+            return hashlib.sha256(file.read()).hexdigest()
+    except FileNotFoundError:
+        return ""
+
+
+def _units(runner: Runner) -> tuple[frozenset[str], frozenset[str]]:
+    names = (places.LOADER, places.WATCHER)
+    shown = runner.run(("systemctl", "show", "--property=Id,ActiveState,UnitFileState", *names))
+    enabled, active = set(), set()
+    for block in shown.split("\n\n"):
+        values = dict(line.split("=", 1) for line in block.splitlines() if "=" in line)
+        if values.get("UnitFileState") == "enabled":
+            enabled.add(values["Id"])
+        if values.get("ActiveState") in ("active", "activating", "reloading"):
+            active.add(values["Id"])
+    return frozenset(enabled), frozenset(active)
+
+
+def _undo(runner: Runner) -> Undo | None:
+    text = _text(places.UNDO_RECORD)
+    if text is None:
+        return None
+    record: t.Mapping[str, str] = json.loads(text)
+    timer = f"{places.UNDO_UNIT}.timer"
+    state = runner.run(("systemctl", "show", "--property=ActiveState", "--value", timer)).strip()
+    return Undo(record["token"], record["since"], state == "active")

@@ -1,0 +1,119 @@
+# Copyright (c) 2026, the baremetal.fabric developers
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# This module util is PRIVATE to the collection: it can change at any time.
+"""Where the firewall keeps its files, and what stands in those that do not depend on a policy. Pure."""
+
+from __future__ import annotations
+
+from .nft_text import Line, text_of
+
+STATE = "/var/lib/baremetal.fabric/docker_firewall"
+#: The confirmed policy: loaded at boot, and whenever everything else was flushed.
+TABLE_FILE = f"{STATE}/table.nft"
+#: The elements that follow Docker; included by the former, written by the watcher too.
+AROUND_FILE = f"{STATE}/around.nft"
+#: A table that shall be loaded, while it is not confirmed.
+CANDIDATE_FILE = f"{STATE}/candidate.nft"
+#: What undoes an unconfirmed change, and who may confirm it.
+UNDO_FILE = f"{STATE}/undo.nft"
+UNDO_RECORD = f"{STATE}/undo.json"
+UNDO_UNIT = "docker-firewall-undo"
+
+PROGRAM = "/usr/local/lib/baremetal.fabric/docker_firewall.pyz"
+UNITS = "/etc/systemd/system"
+LOADER = "docker-firewall.service"
+WATCHER = "docker-firewall-watch.service"
+NFT = "/usr/sbin/nft"
+
+#: Nobody else may change what is loaded at boot.
+DIRECTORY_MODE = 0o700
+
+_HEAD = "# Written by baremetal.fabric.docker_firewall; changes are overwritten.\n"
+
+_LOADER_TEXT = f"""{_HEAD}[Unit]
+Description=Policy for Docker's published ports
+DefaultDependencies=no
+RequiresMountsFor={STATE}
+Wants=network-pre.target
+Before=network-pre.target docker.service
+After=systemd-modules-load.service nftables.service netfilter-persistent.service
+
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart={NFT} -f {TABLE_FILE}
+ExecReload={NFT} -f {TABLE_FILE}
+CapabilityBoundingSet=CAP_NET_ADMIN
+NoNewPrivileges=yes
+ProtectSystem=strict
+ProtectHome=yes
+
+[Install]
+WantedBy=sysinit.target
+"""
+
+_WATCHER_TEXT = f"""{_HEAD}[Unit]
+Description=Keeps the policy for Docker's published ports in step with Docker's networks
+After={LOADER} docker.socket
+StartLimitIntervalSec=0
+
+[Service]
+ExecStart=/usr/bin/python3 -I {PROGRAM} SOCKET
+Restart=always
+RestartSec=1
+CapabilityBoundingSet=CAP_NET_ADMIN
+NoNewPrivileges=yes
+ProtectSystem=strict
+ReadWritePaths={STATE}
+RuntimeDirectory=baremetal.fabric
+RuntimeDirectoryPreserve=yes
+ProtectHome=yes
+PrivateTmp=yes
+RestrictAddressFamilies=AF_UNIX AF_NETLINK
+
+[Install]
+WantedBy=multi-user.target
+"""
+
+# A policy that cannot be loaded, or that somebody flushed meanwhile: Docker does not start without one.
+_DOCKER_TEXT = f"""{_HEAD}[Unit]
+Wants={LOADER}
+After={LOADER}
+
+[Service]
+ExecStartPre={NFT} -f {TABLE_FILE}
+"""
+
+# One transaction each: the policy is never absent in between (nft(8), "-f").
+_NFTABLES_TEXT = f"""{_HEAD}[Service]
+ExecStart=
+ExecStart={NFT} -f {STATE}/nftables-start.nft
+ExecReload=
+ExecReload={NFT} -f {STATE}/nftables-start.nft
+ExecStop=
+ExecStop={NFT} -f {STATE}/nftables-stop.nft
+"""
+
+
+def standing_files(socket: str) -> dict[str, str]:
+    """Return the files that are the same for every policy, by path. ``socket`` is Docker's."""
+    return {
+        f"{UNITS}/{LOADER}": _LOADER_TEXT,
+        f"{UNITS}/{WATCHER}": _WATCHER_TEXT.replace("SOCKET", socket),
+        f"{UNITS}/docker.service.d/50-docker-firewall.conf": _DOCKER_TEXT,
+        f"{UNITS}/nftables.service.d/50-docker-firewall.conf": _NFTABLES_TEXT,
+        f"{STATE}/nftables-start.nft": f'{_HEAD}include "/etc/nftables.conf"\ninclude "{TABLE_FILE}"\n',
+        f"{STATE}/nftables-stop.nft": f'{_HEAD}flush ruleset\ninclude "{TABLE_FILE}"\n',
+    }
+
+
+def table_file(lines: list[Line], include: bool = True) -> str:
+    """Return the text of the table's file; with ``include`` what follows Docker is taken from a file of its own."""
+    return _HEAD + text_of(lines) + (f'include "{AROUND_FILE}"\n' if include else "")
+
+
+def around_file(lines: list[Line]) -> str:
+    """Return the text of the file with the elements that follow Docker."""
+    return _HEAD + text_of(lines)

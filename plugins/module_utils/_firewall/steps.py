@@ -1,0 +1,266 @@
+# Copyright (c) 2026, the baremetal.fabric developers
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# This module util is PRIVATE to the collection: it can change at any time.
+"""What can be done to a firewall, each step a value. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import dataclass, field, replace
+
+from .._converge.plan import Argv, Step
+from . import places
+from .difference import with_changes
+from .host import Host
+from .model import Table, Undo
+from .nft_text import Change, Line, changing
+from .ruleset import TABLE
+
+
+class FirewallStep(Step):
+    """A step, and the host that it leads to."""
+
+    def after(self, host: Host) -> Host:
+        """Return ``host`` once the step is done."""
+        raise NotImplementedError
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+@dataclass(frozen=True)
+class ForgetUndone(FirewallStep):
+    """Remove the record of a change that was undone."""
+
+    since: str
+    reason: str
+
+    @property
+    def title(self) -> str:
+        return f"Take note that the change of {self.since} was undone"
+
+    def after(self, host: Host) -> Host:
+        return replace(host, undo=None)
+
+
+@dataclass(frozen=True)
+class ArmUndo(FirewallStep):
+    """Have what is loaded now loaded again in a while. An earlier undo that still waits stays what it is."""
+
+    seconds: int
+    token: str
+    again: bool
+    reason: str
+
+    @property
+    def title(self) -> str:
+        return f"Have the next change undone after {self.seconds} s, unless it is confirmed"
+
+    @property
+    def commands(self) -> tuple[Argv, ...]:
+        return (
+            *((("systemctl", "stop", f"{places.UNDO_UNIT}.timer"),) if self.again else ()),
+            (
+                "systemd-run",
+                "--collect",
+                f"--unit={places.UNDO_UNIT}",
+                f"--on-active={self.seconds}s",
+                "--timer-property=AccuracySec=100ms",
+                "--description=Undo a change of docker_firewall that nobody has confirmed",
+                places.NFT,
+                "-f",
+                places.UNDO_FILE,
+            ),
+        )
+
+    def after(self, host: Host) -> Host:
+        return replace(host, undo=Undo(self.token, "", True))
+
+
+@dataclass(frozen=True)
+class WriteFiles(FirewallStep):
+    """Write files, each at once or not at all."""
+
+    files: t.Mapping[str, str]
+    what: str
+    reason: str
+
+    @property
+    def title(self) -> str:
+        return f"Write {self.what}: {', '.join(sorted(self.files))}"
+
+    def after(self, host: Host) -> Host:
+        return replace(host, files={**host.files, **self.files})
+
+
+@dataclass(frozen=True)
+class InstallProgram(FirewallStep):
+    """Install the watcher's program."""
+
+    digest: str
+    reason: str
+
+    @property
+    def title(self) -> str:
+        return f"Install {places.PROGRAM}"
+
+    def after(self, host: Host) -> Host:
+        return replace(host, program=self.digest)
+
+
+@dataclass(frozen=True)
+class LoadTable(FirewallStep):
+    """Replace the table, in one transaction of the kernel."""
+
+    path: str
+    table: Table
+    policies: int
+    reason: str
+    lines: tuple[Line, ...] = field(repr=False, default=())
+
+    @property
+    def title(self) -> str:
+        return f"Load the table {TABLE} with {_count(self.policies, 'policy').replace('policys', 'policies')}"
+
+    @property
+    def commands(self) -> tuple[Argv, ...]:
+        return ((places.NFT, "-f", self.path),)
+
+    def after(self, host: Host) -> Host:
+        return replace(host, table=self.table)
+
+
+@dataclass(frozen=True)
+class ChangeElements(FirewallStep):
+    """Change elements of sets, in one transaction of the kernel."""
+
+    changes: tuple[Change, ...]
+    keys: t.Mapping[str, str]
+    owners: t.Mapping[str, str]
+    reason: str
+
+    @property
+    def title(self) -> str:
+        removed = sum(len(change.removed) for change in self.changes)
+        added = sum(len(change.added) for change in self.changes)
+        names = ", ".join(change.name for change in self.changes[:5]) + (", ..." if len(self.changes) > 5 else "")
+        parts = [text for number, text in ((added, f"add {added}"), (removed, f"remove {removed}")) if number]
+        return f"Change elements of {names}: {', '.join(parts)}"
+
+    @property
+    def lines(self) -> list[Line]:
+        """What nft is told."""
+        return changing(self.changes, self.keys, self.owners)
+
+    @property
+    def commands(self) -> tuple[Argv, ...]:
+        return ((places.NFT, "-f", "-"),)
+
+    def after(self, host: Host) -> Host:
+        return host if host.table is None else replace(host, table=with_changes(host.table, self.changes))
+
+
+@dataclass(frozen=True)
+class StartUnits(FirewallStep):
+    """Enable units, and start or restart them."""
+
+    enable: tuple[str, ...]
+    start: tuple[str, ...]
+    reason: str
+
+    @property
+    def title(self) -> str:
+        return f"Enable and start {', '.join(sorted({*self.enable, *self.start}))}"
+
+    @property
+    def commands(self) -> tuple[Argv, ...]:
+        return (
+            ("systemctl", "daemon-reload"),
+            *((("systemctl", "enable", "--quiet", *self.enable),) if self.enable else ()),
+            *((("systemctl", "restart", *self.start),) if self.start else ()),
+        )
+
+    def after(self, host: Host) -> Host:
+        enabled, active = host.enabled | set(self.enable), host.active | set(self.start)
+        return replace(host, enabled=enabled, active=active)
+
+
+@dataclass(frozen=True)
+class DisarmUndo(FirewallStep):
+    """Confirm the change: nothing undoes it any more."""
+
+    reason: str
+
+    @property
+    def title(self) -> str:
+        return "Keep the change: do not undo it"
+
+    @property
+    def commands(self) -> tuple[Argv, ...]:
+        return (("systemctl", "stop", f"{places.UNDO_UNIT}.timer"),)
+
+    def after(self, host: Host) -> Host:
+        return replace(host, undo=None)
+
+
+@dataclass(frozen=True)
+class StopUnits(FirewallStep):
+    """Stop and disable units."""
+
+    units: tuple[str, ...]
+    reason: str
+
+    @property
+    def title(self) -> str:
+        return f"Stop and disable {', '.join(self.units)}"
+
+    @property
+    def commands(self) -> tuple[Argv, ...]:
+        return (("systemctl", "disable", "--quiet", "--now", *self.units),)
+
+    def after(self, host: Host) -> Host:
+        return replace(host, enabled=host.enabled - set(self.units), active=host.active - set(self.units))
+
+
+@dataclass(frozen=True)
+class DeleteTable(FirewallStep):
+    """Remove the table: published ports are open to everybody again."""
+
+    reason: str
+
+    @property
+    def title(self) -> str:
+        return f"Delete the table {TABLE}"
+
+    @property
+    def commands(self) -> tuple[Argv, ...]:
+        return ((places.NFT, "delete", "table", *TABLE.split()),)
+
+    def after(self, host: Host) -> Host:
+        return replace(host, table=None)
+
+
+@dataclass(frozen=True)
+class RemoveFiles(FirewallStep):
+    """Remove the files, and the directories that are empty then."""
+
+    paths: tuple[str, ...]
+    reason: str
+
+    @property
+    def title(self) -> str:
+        return f"Remove {', '.join(self.paths)}"
+
+    @property
+    def commands(self) -> tuple[Argv, ...]:
+        return (("systemctl", "daemon-reload"),)
+
+    def after(self, host: Host) -> Host:
+        return replace(
+            host,
+            files={path: text for path, text in host.files.items() if path not in self.paths},
+            program="" if places.PROGRAM in self.paths else host.program,
+        )
