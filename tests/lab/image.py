@@ -63,12 +63,13 @@ def _host_sources() -> str:
     return "\n".join(texts)
 
 
-def _apt_sources(release: str, archive: str, security: str) -> str:
+def _apt_source(uri: str, suites: str) -> str:
     keyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
-    return (
-        f"Types: deb\nURIs: {archive}\nSuites: {release} {release}-updates\nComponents: main\nSigned-By: {keyring}\n\n"
-        f"Types: deb\nURIs: {security}\nSuites: {release}-security\nComponents: main\nSigned-By: {keyring}\n"
-    )
+    return f"Types: deb\nURIs: {uri}\nSuites: {suites}\nComponents: main\nSigned-By: {keyring}\n"
+
+
+def _apt_sources(release: str, archive: str, security: str) -> str:
+    return f"{_apt_source(archive, f'{release} {release}-updates')}\n{_apt_source(security, f'{release}-security')}"
 
 
 def master_boot_record(boot_code: bytes, disk_bytes: int) -> bytes:
@@ -167,6 +168,10 @@ def _extend(recipe: Recipe, base: Recipe, base_tree: Path, building: Path) -> No
     tree = building / "tree"
     run(["cp", "-a", "--reflink=auto", str(base_tree), str(tree)], bound_to_parent=True)
     _write_files(recipe, tree)
+    for suite in recipe.further_suites:
+        sources = tree / f"etc/apt/sources.list.d/{suite}.sources"
+        # A rolling suite is valid for a week; a mirror that lags, or is frozen, is as good for single packages.
+        sources.write_text(_apt_source(mirrors(_host_sources())[0], suite) + "Check-Valid-Until: no\n")
     further = [package for package in recipe.packages if package not in base.packages]
     if further:
         with _no_services(tree):
@@ -177,7 +182,11 @@ def _extend(recipe: Recipe, base: Recipe, base_tree: Path, building: Path) -> No
 
 def _settle(recipe: Recipe, tree: Path) -> None:
     """The last touches: units, no identity of its own, no leftovers of the build."""
-    for action, units in (("enable", recipe.enabled_units), ("mask", recipe.masked_units)):
+    for action, units in (
+        ("disable", recipe.disabled_units),
+        ("enable", recipe.enabled_units),
+        ("mask", recipe.masked_units),
+    ):
         if units:
             _in_tree(tree, ["systemctl", action, *units])
     generators = tree / "etc/systemd/system-generators"

@@ -22,6 +22,8 @@ def inventory(topology: Topology, reaches: Sequence[Reach], ssh_config: Path) ->
     hosts: dict[str, Mapping[str, Any]] = {}
     groups: dict[str, dict[str, Any]] = {}
     for host in topology.hosts:
+        if host.name not in by_name:  # a netns host, which SSH cannot reach
+            continue
         reach = by_name[host.name]
         hosts[host.name] = {
             "ansible_host": reach.machine,

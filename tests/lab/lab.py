@@ -18,17 +18,18 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from . import addresses, network, processes, remote
-from .commands import require, require_root, require_space, run
+from . import addresses, cgroups, network, processes, remote
+from .commands import environment, require, require_root, require_space, run
 from .container import Container, remove_leftovers
 from .errors import LabError
 from .image import Say, cache_directory, ensure_image
 from .inventory import inventory_text
 from .machine import MAX_LINKS, Machine, by_id, disk_of, size_of
-from .recipe import image_recipe
+from .recipe import Recipe, image_recipe
 from .seed import GuestInterface, machine_nameservers, port_interface, seed_tar
 from .state import LabState, lab_lock, machine_lock, read_json, write_json, write_private
-from .topology import UPLINK, Topology, parse_topology, read_topology
+from .station import Station
+from .topology import NETNS, UPLINK, Topology, parse_topology, read_topology
 from .topology import Host as HostSpec
 
 BOOT_TIMEOUT = 600.0
@@ -60,16 +61,21 @@ class HostStatus:
 
 
 class LabHost:
-    """One host. What concerns disks and snapshots works on QEMU hosts only and says so otherwise."""
+    """One host. What it cannot do because of its kind raises a LabError that says so.
+
+    Disks and snapshots are for QEMU hosts. A netns host runs commands, and has neither files nor a system of its own.
+    """
 
     def __init__(self, lab: Lab, spec: HostSpec) -> None:
         self.lab = lab
         self.spec = spec
         self.name = spec.name
         self.kind = spec.kind
-        self._body: Machine | Container
+        self._body: Machine | Container | Station
         if spec.kind == "qemu":
             self._body = Machine(lab.state, spec, lab.topology)
+        elif spec.kind == NETNS:
+            self._body = Station(lab.state, spec)
         else:
             self._body = Container(lab.state, spec)
 
@@ -78,12 +84,14 @@ class LabHost:
     def run(
         self, argv: Sequence[str], *, check: bool = True, timeout: float = 300.0, stdin: str | None = None
     ) -> subprocess.CompletedProcess[str]:
-        """Run a command as root; its words are quoted for the remote shell.
+        """Run a command as root; its words reach it as they are.
 
         Raises:
             CommandError: it returned non-zero (with what it printed) and ``check`` is set.
             LabError: it did not end within ``timeout`` seconds; it may still run on the host.
         """
+        if isinstance(self._body, Station):
+            return run(self._body.argv(argv), check=check, timeout=timeout, stdin=stdin)
         data = None if stdin is None else stdin.encode()
         result = remote.execute(self.lab.state, self.name, argv, check=check, timeout=timeout, stdin=data)
         return subprocess.CompletedProcess(
@@ -95,61 +103,83 @@ class LabHost:
 
     def put(self, data: bytes, path: str, mode: int = 0o644) -> None:
         """Write a file, making the directories above it."""
+        self._system("its files are the machine's")
         argv = ["install", "-D", "-m", f"{mode:o}", "/dev/stdin", path]
         remote.execute(self.lab.state, self.name, argv, check=True, timeout=300, stdin=data)
 
     def get(self, path: str) -> bytes:
         """Read a file."""
+        self._system("its files are the machine's")
         return remote.execute(self.lab.state, self.name, ["cat", path], check=True, timeout=300).stdout
 
     def popen(self, argv: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
-        """Start a command over SSH and leave it running; ending it locally does not end it on the host."""
+        """Start a command and leave it running; ended locally it goes on on the host, unless that is a netns host."""
+        if isinstance(self._body, Station):
+            return subprocess.Popen(self._body.argv(argv), env=environment(), **options)
         return subprocess.Popen([*remote.ssh_argv(self.lab.state, self.name), "--", shlex.join(argv)], **options)
 
     def wait_ssh(self, timeout: float = BOOT_TIMEOUT) -> float:
         """Wait until commands run; returns the seconds waited."""
+        if isinstance(self._body, Station):
+            return 0.0
         return remote.wait_answer(self.lab.state, self.name, timeout, lambda: self.running)
 
     def wait_booted(self, timeout: float = BOOT_TIMEOUT) -> str:
         """Wait until systemd has started everything; returns ``running`` or ``degraded``."""
+        self._system("it does not boot")
         self.wait_ssh(timeout)
         return self.run(["systemctl", "is-system-running", "--wait"], check=False, timeout=timeout).stdout.strip()
+
+    def _system(self, reason: str) -> None:
+        if isinstance(self._body, Station):
+            raise LabError(f"{self.name} is a netns host, so {reason}; use kind: nspawn")
 
     # Power
 
     @property
     def running(self) -> bool:
         """Whether the host's process is there."""
-        return self._body.pid is not None
+        return self._body.running if isinstance(self._body, Station) else self._body.pid is not None
 
     def power_off(self, clean: bool = False, timeout: float = 120.0) -> None:
-        """Pull the plug, or with ``clean`` let the system shut down; completed writes stay on a QEMU host's disks."""
+        """Pull the plug, or with ``clean`` let the system shut down.
+
+        Completed writes stay on the disks of a QEMU host, and all files on a persistent nspawn host, whose files are
+        the machine's to write back. What the kernel held for an nspawn host (tables, bridges) goes at the next start.
+        """
         if clean and self.running and isinstance(self._body, Machine):
             self.run(["systemctl", "poweroff"], check=False, timeout=timeout)
             self._body.wait_off(timeout)
-        else:
-            self._body.power_off()
+        elif clean and isinstance(self._body, Container):
+            self._body.shut_down(timeout)
+        self._body.power_off()
         self._forget_connection()
 
     def power_on(self, timeout: float = BOOT_TIMEOUT, wait: bool = True) -> None:
-        """Start from the same disks (an nspawn host: from a fresh overlay) and wait for SSH."""
+        """Start from the same disks (an nspawn host that is not persistent: from a fresh overlay) and wait for SSH."""
+        if not self.running or isinstance(self._body, Station):
+            self.lab.rewire(self.spec)
         self.lab.start_host(self)
         if wait:
             self.wait_ssh(timeout)
 
     def reset(self, timeout: float = BOOT_TIMEOUT, wait: bool = True) -> None:
-        """The reset button; completed writes stay. An nspawn host starts anew with a fresh overlay."""
-        if isinstance(self._body, Machine):
-            self._body.reset()
-            self._forget_connection()
-        else:
+        """The reset button: power off and on without a moment for the system to shut down."""
+        if not isinstance(self._body, Machine):
             self.power_off()
-            self.lab.start_host(self)
+            self.power_on(timeout, wait)
+            return
+        self._body.reset()
+        self._forget_connection()
         if wait:
             self.wait_ssh(timeout)
 
     def reboot(self, timeout: float = BOOT_TIMEOUT) -> None:
         """Shut down in order and boot again."""
+        if not isinstance(self._body, Machine):
+            self.power_off(clean=True, timeout=timeout)
+            self.power_on(timeout)
+            return
         before = self.run(["cat", "/proc/sys/kernel/random/boot_id"]).stdout
         self.run(["systemctl", "reboot"], check=False)
         deadline = time.monotonic() + timeout
@@ -163,13 +193,15 @@ class LabHost:
         raise LabError(f"{self.name} did not come back from a reboot within {timeout:.0f} s")
 
     def _forget_connection(self) -> None:
+        if isinstance(self._body, Station):
+            return
         remote.drop_connection(self.lab.state, self.name)
 
     # Disks
 
     def _machine(self) -> Machine:
         if not isinstance(self._body, Machine):
-            raise LabError(f"{self.name} is an nspawn host: it has no disks and no snapshots; use kind: qemu")
+            raise LabError(f"{self.name} is of kind {self.kind}: it has no disks and no snapshots; use kind: qemu")
         return self._body
 
     def disk_add(self, name: str, size: int | str | None = None, **properties: Any) -> None:
@@ -224,7 +256,8 @@ class LabHost:
 
     def console(self, lines: int = 50) -> str:
         """The end of the console's log."""
-        return "\n".join(self._body.console().splitlines()[-lines:])
+        self._system("it has no console")
+        return "" if isinstance(self._body, Station) else "\n".join(self._body.console().splitlines()[-lines:])
 
     def set_cable(self, link: str, up: bool) -> None:
         """Plug or unplug the host's cable of a link, at the switch."""
@@ -232,7 +265,7 @@ class LabHost:
 
     @property
     def netns(self) -> str:
-        """An nspawn host's network namespace."""
+        """The network namespace of an nspawn or netns host."""
         return addresses.namespace(self.lab.name, self.name)
 
 
@@ -318,7 +351,7 @@ class Lab:
             self._claim()
             trees = self._images()
             uplink = self._network()
-            keys = {spec.name: self._seed(spec, uplink) for spec in self.topology.hosts}
+            keys = {spec.name: self._seed(spec, uplink) for spec in self.topology.hosts if spec.kind != NETNS}
             reaches = self._reaches()
             machines = {addresses.namespace(self.name, host): key for host, key in keys.items()}
             remote.write_config(self.state, reaches, machines)
@@ -347,7 +380,7 @@ class Lab:
 
     def _images(self) -> dict[str, Path]:
         """Images for all hosts, built where missing, different ones side by side."""
-        recipes = {host.name: image_recipe(host.release, host.kind, host.packages) for host in self.topology.hosts}
+        recipes = {host.name: recipe_of(host) for host in self.topology.hosts if host.kind != NETNS}
         different = {recipe.key: recipe for recipe in recipes.values()}
         cache = cache_directory()
         cache.mkdir(parents=True, exist_ok=True)
@@ -357,25 +390,45 @@ class Lab:
         return {name: paths[recipe.key] for name, recipe in recipes.items()}
 
     def _needs_switch(self) -> bool:
-        return bool(self.topology.links) or any(host.kind == "nspawn" for host in self.topology.hosts)
+        return bool(self.topology.links) or any(host.kind != "qemu" for host in self.topology.hosts)
 
     def _network(self) -> dict[str, ipaddress.IPv4Interface]:
         """Switch, cables and uplink; returns the uplink addresses of nspawn hosts."""
-        containers = [host for host in self.topology.hosts if host.kind == "nspawn"]
         planned: dict[str, ipaddress.IPv4Interface] = {}
         gateway = ""
         if self._needs_switch():
             network.build_switch(self.name, self.topology)
-        if containers and self.topology.uplink:
+        if self._needs_uplink():
             require("nft")
             subnet = network.reserve_uplink(self.state)
             network.build_uplink(self.state, subnet)
-            gateway = str(subnet[1])
-            planned = {host.name: addresses.uplink_address(subnet, i) for i, host in enumerate(containers)}
-        for host in containers:
-            network.connect_container(self.name, host, self.topology, planned.get(host.name), gateway)
+            planned, gateway = self._uplinks(subnet)
+        for spec in self.topology.hosts:
+            if spec.kind != "qemu":
+                if not self[spec.name].running:
+                    network.disconnect_container(self.name, spec)
+                network.connect_container(self.name, spec, self.topology, planned.get(spec.name), gateway)
         self._reserve_ports()
         return planned
+
+    def _needs_uplink(self) -> bool:
+        return self.topology.uplink and any(host.kind == "nspawn" for host in self.topology.hosts)
+
+    def _uplinks(self, subnet: ipaddress.IPv4Network) -> tuple[dict[str, ipaddress.IPv4Interface], str]:
+        """The uplink addresses of nspawn hosts, and the gateway."""
+        containers = [host.name for host in self.topology.hosts if host.kind == "nspawn"]
+        return {name: addresses.uplink_address(subnet, i) for i, name in enumerate(containers)}, str(subnet[1])
+
+    def rewire(self, spec: HostSpec) -> None:
+        """Give an nspawn or netns host a new namespace, cabled as before; nothing may run in the old one."""
+        if spec.kind == "qemu":
+            return
+        planned: dict[str, ipaddress.IPv4Interface] = {}
+        gateway = ""
+        if self._needs_uplink():
+            planned, gateway = self._uplinks(network.reserve_uplink(self.state))
+        network.disconnect_container(self.name, spec)
+        network.connect_container(self.name, spec, self.topology, planned.get(spec.name), gateway)
 
     def _reserve_ports(self) -> None:
         with machine_lock():
@@ -436,10 +489,11 @@ class Lab:
                 control_path=self.state.host_directory(spec.name) / "ssh",
             )
             for spec in self.topology.hosts
+            if spec.kind != NETNS
         ]
 
     def _bring_up(self, host: LabHost, trees: Mapping[str, Path], timeout: float) -> bool:
-        if host.running:
+        if host.running:  # as every netns host is by now
             host.wait_ssh(timeout)
             return False
         self.start_host(host, trees[host.name])
@@ -453,10 +507,11 @@ class Lab:
 
     def start_host(self, host: LabHost, image: Path | None = None) -> None:
         """Start one host's process; it does nothing when that runs."""
-        if image is None:
-            recipe = image_recipe(host.spec.release, host.kind, host.spec.packages)
-            image = ensure_image(recipe, cache_directory(), self.say)
         body = host._body
+        if isinstance(body, Station):
+            return
+        if image is None:
+            image = ensure_image(recipe_of(host.spec), cache_directory(), self.say)
         if isinstance(body, Machine):
             body.create(image)
             body.start()
@@ -475,17 +530,23 @@ class Lab:
         rows = []
         reaches = {reach.host: reach for reach in self._reaches()}
         for host in self.hosts:
-            reach = reaches[host.name]
-            where = f"127.0.0.1:{reach.port}" if reach.port else f"netns {reach.machine}"
+            reach = reaches.get(host.name)
+            where = f"127.0.0.1:{reach.port}" if reach and reach.port else f"netns {host.netns}"
             bays = host._body.bays if isinstance(host._body, Machine) else None
             inserted = bays.inserted.items() if bays else ()
             disks = tuple(f"{slot}:{unit.disk.id}={unit.disk.size_bytes // 1024**2}M" for slot, unit in inserted)
-            rows.append(HostStatus(host.name, host.kind, host.spec.release, host.running, where, disks))
+            release = "-" if host.kind == NETNS else host.spec.release
+            rows.append(HostStatus(host.name, host.kind, release, host.running, where, disks))
         return rows
 
     def switch_run(self, argv: Sequence[str], check: bool = True) -> subprocess.CompletedProcess[str]:
         """Run a command in the switch's namespace, such as tcpdump on a bridge ``br-LINK``."""
         return run(["ip", "netns", "exec", addresses.namespace(self.name), *argv], check=check)
+
+
+def recipe_of(spec: HostSpec) -> Recipe:
+    """The recipe of the image that a host boots from."""
+    return image_recipe(spec.release, spec.kind, spec.packages, spec.disabled_units)
 
 
 def _plain(source: Mapping[str, Any]) -> Any:
@@ -503,6 +564,7 @@ def take_down(name: str, say: Callable[[str], None] = quiet) -> bool:
         there = bool(found) or state.exists() or bool(network.namespaces(name))
         _end_processes(name, state, say)
         remove_leftovers(name)
+        cgroups.remove(name)
         network.remove_network(state)
         state.remove()
     if there:

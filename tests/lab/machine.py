@@ -237,14 +237,8 @@ class Machine:
 
     def wait_off(self, timeout: float) -> None:
         """Wait until the process is gone."""
-        pid = self.pid
-        if pid is None:
-            return
-        descriptor = os.pidfd_open(pid)
-        try:
-            processes.wait_gone(descriptor, pid, timeout)
-        finally:
-            os.close(descriptor)
+        if (pid := self.pid) is not None:
+            processes.wait_end(pid, timeout)
 
     def reset(self) -> None:
         """The reset button. Completed writes stay."""

@@ -79,7 +79,7 @@ def _address(netns: str, interface: str, address: str) -> None:
 def connect_container(
     lab: str, host: Host, topology: Topology, uplink: ipaddress.IPv4Interface | None, gateway: str
 ) -> None:
-    """The namespace of an nspawn host with its interfaces, addresses and default route."""
+    """The namespace of an nspawn or netns host with its interfaces, addresses and routes."""
     netns = addresses.namespace(lab, host.name)
     _ensure_namespace(netns)
     for port in host.ports:
@@ -90,6 +90,20 @@ def connect_container(
         _cable(lab, host.name, UPLINK, 1500)
         _address(netns, UPLINK, str(uplink))
         run(["ip", "-n", netns, "route", "replace", "default", "via", gateway, "dev", UPLINK])
+    for destination, hop in host.routes:
+        run(["ip", "-n", netns, "route", "replace", str(destination), "via", str(hop)])
+
+
+def disconnect_container(lab: str, host: Host) -> None:
+    """Remove a host's namespace with all that its system left in it: tables, bridges, tracked connections."""
+    switch, netns = addresses.namespace(lab), addresses.namespace(lab, host.name)
+    for link in (*(port.link for port in host.ports), UPLINK):
+        port = addresses.port_interface(lab, host.name, link)
+        # By hand, because the kernel removes a namespace's devices some time after its name has gone.
+        if _has_link(port, switch):
+            run(["ip", "-n", switch, "link", "delete", port])
+    if (NETNS_DIRECTORY / netns).exists():
+        run(["ip", "netns", "delete", netns])
 
 
 def open_tap(lab: str, host: str, port: Port, mtu: int) -> int:

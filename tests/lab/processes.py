@@ -85,15 +85,21 @@ def wait_gone(descriptor: int, pid: int, timeout: float) -> None:
         raise LabError(f"process {pid} ({' '.join(command_line(pid))[:80]}) does not end")
 
 
-def end_in_order(pid: int, timeout: float = 5.0) -> None:
-    """Wait for a process that is about to end by itself; kill it when it does not."""
+def wait_end(pid: int, timeout: float) -> None:
+    """Wait for a process to end by itself; raises LabError after ``timeout`` seconds."""
     try:
         descriptor = os.pidfd_open(pid)
     except ProcessLookupError:
         return
     try:
         wait_gone(descriptor, pid, timeout)
-    except LabError:
-        end([pid])
     finally:
         os.close(descriptor)
+
+
+def end_in_order(pid: int, timeout: float = 5.0) -> None:
+    """Wait for a process that is about to end by itself; kill it when it does not."""
+    try:
+        wait_end(pid, timeout)
+    except LabError:
+        end([pid])

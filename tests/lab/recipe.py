@@ -11,6 +11,8 @@ from .errors import TopologyError
 
 RELEASES = ("bookworm", "trixie")
 KINDS = ("nspawn", "qemu")
+# Suites that single packages may come from (``docker.io/sid``), with what they need and nothing else.
+FURTHER_SUITES = ("sid",)
 
 # Raised by hand when the way images are built changes in a manner that the recipe's data does not show.
 REVISION = 1
@@ -230,9 +232,15 @@ class Recipe:
     masked_units: tuple[str, ...] = MASKED_UNITS
     masked_generators: tuple[str, ...] = MASKED_GENERATORS
     enabled_units: tuple[str, ...] = ("lab-seed.service",)
+    disabled_units: tuple[str, ...] = ()
     skipped_initramfs_hooks: tuple[str, ...] = ()
     root_disk_bytes: int = 0
     revision: int = field(default=REVISION)
+
+    @property
+    def further_suites(self) -> tuple[str, ...]:
+        """The suites beside the release's own that packages of this recipe come from."""
+        return _suites_of(self.packages)
 
     @property
     def key(self) -> str:
@@ -283,23 +291,41 @@ def base_recipe(release: str) -> Recipe:
     )
 
 
-def image_recipe(release: str, kind: str, packages: Iterable[str] = ()) -> Recipe:
+def _suites_of(packages: Iterable[str]) -> tuple[str, ...]:
+    """The suites that packages name with ``NAME/SUITE``."""
+    return tuple(sorted({package.partition("/")[2] for package in packages if "/" in package}))
+
+
+def _suite_files(packages: Iterable[str]) -> tuple[TreeFile, ...]:
+    """What keeps apt from taking anything else from the suites that packages name (apt_preferences(5))."""
+    return tuple(
+        TreeFile(f"/etc/apt/preferences.d/lab-{suite}", f"Package: *\nPin: release n={suite}\nPin-Priority: 50\n")
+        for suite in _suites_of(packages)
+    )
+
+
+def image_recipe(release: str, kind: str, packages: Iterable[str] = (), disabled_units: Iterable[str] = ()) -> Recipe:
     """The recipe for hosts of ``kind``, with further Debian ``packages`` installed at build time.
+
+    A package may name one of :data:`FURTHER_SUITES`: ``docker.io/sid``. ``disabled_units`` do not start at boot.
 
     Raises:
         TopologyError: the release or the kind is not one that the lab builds.
     """
     base = base_recipe(release)
     extra = tuple(sorted(set(packages)))
+    disabled = tuple(sorted(set(disabled_units)))
+    files = _host_files() + _suite_files(extra)
     if kind == "nspawn":
-        return Recipe(release=release, kind=kind, packages=base.packages + extra, files=_host_files())
+        return Recipe(release=release, kind=kind, packages=base.packages + extra, files=files, disabled_units=disabled)
     if kind == "qemu":
         return Recipe(
             release=release,
             kind=kind,
             packages=base.packages + MACHINE_PACKAGES + extra,
-            files=_host_files() + _machine_files(),
+            files=files + _machine_files(),
             enabled_units=("lab-seed.service", "systemd-networkd.service"),
+            disabled_units=disabled,
             skipped_initramfs_hooks=SKIPPED_INITRAMFS_HOOKS,
             root_disk_bytes=ROOT_DISK_BYTES,
         )

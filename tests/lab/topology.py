@@ -12,15 +12,21 @@ from typing import Any
 import yaml
 
 from .errors import TopologyError
-from .recipe import KINDS, RELEASES
+from .recipe import FURTHER_SUITES, KINDS, RELEASES
 
 UNITS = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4}
 HOST_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,14}[a-z0-9])?\Z")
 LINK_NAME = re.compile(r"[a-z][a-z0-9-]{0,11}\Z")
 DISK_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,11}\Z")
-PACKAGE_NAME = re.compile(r"[a-z0-9][a-z0-9+.-]+\Z")
+PACKAGE_NAME = re.compile(rf"[a-z0-9][a-z0-9+.-]+(/({'|'.join(FURTHER_SUITES)}))?\Z")
+UNIT_NAME = re.compile(r"[A-Za-z0-9:_.@-]+\.(service|socket|timer)\Z")
 SERIAL = re.compile(r"[A-Za-z0-9._-]{1,20}\Z")  # virtio-blk carries 20 bytes (VIRTIO_BLK_ID_BYTES)
 WWN = re.compile(r"0x[0-9a-f]{16}\Z")
+# A host without a system of its own: a network namespace, in which programs of the machine run.
+NETNS = "netns"
+HOST_KINDS = (*KINDS, NETNS)
+NSPAWN_KEYS = ("persistent",)
+SYSTEM_KEYS = ("packages", "disabled_units", "docker", "release", "memory", "cpus")
 SWITCH = "switch"
 UPLINK = "uplink"
 DISK_BUSES = ("virtio", "scsi")
@@ -29,6 +35,7 @@ SPARE_DISK_SLOTS = 4
 
 Interface = ipaddress.IPv4Interface | ipaddress.IPv6Interface
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 def parse_size(value: object, where: str) -> int:
@@ -65,7 +72,10 @@ class Port:
 
 @dataclass(frozen=True)
 class Host:
-    """A host as the topology declares it. ``memory_mib`` and ``cpus`` apply to QEMU hosts only."""
+    """A host as the topology declares it. ``memory_mib`` and ``cpus`` apply to QEMU hosts only.
+
+    ``persistent`` nspawn hosts keep their root until the lab goes. ``routes`` are destinations and their gateways.
+    """
 
     name: str
     kind: str
@@ -79,6 +89,9 @@ class Host:
     groups: tuple[str, ...]
     variables: Mapping[str, Any]
     docker: bool
+    persistent: bool = False
+    disabled_units: tuple[str, ...] = ()
+    routes: tuple[tuple[Network, Address], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -121,7 +134,7 @@ def parse_topology(data: Mapping[str, Any]) -> Topology:
         raise TopologyError("hosts: empty; declare at least one host, such as hosts: {alpha: {kind: nspawn}}")
     links, ports = _links(_mapping(data.get("links", {}), "links"), set(hosts_data))
     hosts = tuple(
-        _host(name, {**defaults, **_mapping(value, f"hosts.{name}")}, tuple(ports.get(name, ())))
+        _host(name, _defaulted(_mapping(value, f"hosts.{name}"), defaults), tuple(ports.get(name, ())))
         for name, value in hosts_data.items()
     )
     return Topology(hosts=hosts, links=links, uplink=_boolean(data.get("uplink", True), "uplink"))
@@ -162,25 +175,34 @@ def parse_disk(name: str, data: Mapping[str, Any], where: str) -> Disk:
     )
 
 
+def _defaulted(data: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """A host's keys with the defaults that its kind can have."""
+    if data.get("kind", defaults.get("kind")) == NETNS:
+        defaults = {key: value for key, value in defaults.items() if key not in SYSTEM_KEYS + NSPAWN_KEYS}
+    return {**defaults, **data}
+
+
 def _host(name: str, data: Mapping[str, Any], ports: tuple[Port, ...]) -> Host:
     where = f"hosts.{name}"
     _matches(HOST_NAME, name, where, "a host name has up to 16 lower-case letters, digits and inner dashes")
     if name == SWITCH:
         raise TopologyError(f"{where}: this name belongs to the lab's switch; choose another")
-    known = {"kind", "release", "memory", "cpus", "packages", "disks", "disk_slots", "groups", "variables", "docker"}
+    known = {"kind", "disks", "disk_slots", "groups", "variables", "routes", *SYSTEM_KEYS, *NSPAWN_KEYS}
     _known_keys(data, known, where)
     kind = data.get("kind", "nspawn")
-    if kind not in KINDS:
-        raise TopologyError(f"{where}.kind: {kind!r} is not one of {', '.join(KINDS)}")
+    if kind not in HOST_KINDS:
+        raise TopologyError(f"{where}.kind: {kind!r} is not one of {', '.join(HOST_KINDS)}")
+    _suits_kind(data, kind, where)
     release = data.get("release", "trixie")
     if release not in RELEASES:
         raise TopologyError(f"{where}.release: {release!r} is not one of {', '.join(RELEASES)}")
     packages = _words(data.get("packages", []), f"{where}.packages")
     for package in packages:
         _matches(PACKAGE_NAME, package, f"{where}.packages", "this is not the name of a Debian package")
+    units = _words(data.get("disabled_units", []), f"{where}.disabled_units")
+    for unit in units:
+        _matches(UNIT_NAME, unit, f"{where}.disabled_units", "this is not the name of a service, socket or timer")
     disks_data = _mapping(data.get("disks", {}), f"{where}.disks")
-    if disks_data and kind != "qemu":
-        raise TopologyError(f"{where}.disks: nspawn hosts share the machine's kernel and have no disks; use kind: qemu")
     disks = tuple(
         parse_disk(str(key), _mapping(value, f"{where}.disks.{key}"), f"{where}.disks.{key}")
         for key, value in disks_data.items()
@@ -202,7 +224,42 @@ def _host(name: str, data: Mapping[str, Any], ports: tuple[Port, ...]) -> Host:
         groups=_words(data.get("groups", []), f"{where}.groups"),
         variables=_mapping(data.get("variables", {}), f"{where}.variables"),
         docker=_boolean(data.get("docker", False), f"{where}.docker"),
+        persistent=_boolean(data.get("persistent", False), f"{where}.persistent"),
+        disabled_units=units,
+        routes=_routes(_mapping(data.get("routes", {}), f"{where}.routes"), f"{where}.routes"),
     )
+
+
+def _suits_kind(data: Mapping[str, Any], kind: str, where: str) -> None:
+    """Refuse keys that say nothing about a host of this kind."""
+    if data.get("disks") and kind != "qemu":
+        raise TopologyError(f"{where}.disks: {kind} hosts share the machine's kernel and have no disks; use kind: qemu")
+    if data.get("routes") and kind == "qemu":
+        raise TopologyError(f"{where}.routes: a qemu host configures its network itself; set routes in it")
+    if kind != "nspawn":
+        for key in NSPAWN_KEYS:
+            if key in data:
+                raise TopologyError(f"{where}.{key}: a {kind} host cannot have it; use kind: nspawn")
+    if kind == NETNS:
+        for key in SYSTEM_KEYS:
+            if key in data:
+                raise TopologyError(f"{where}.{key}: a netns host has no system of its own; use kind: nspawn")
+
+
+def _routes(data: Mapping[str, Any], where: str) -> tuple[tuple[Network, Address], ...]:
+    found = []
+    for destination, gateway in data.items():
+        network = _network(destination, where)
+        try:
+            address = ipaddress.ip_address(str(gateway))
+        except ValueError as error:
+            raise TopologyError(
+                f"{where}: {error}; write destination: gateway, such as 0.0.0.0/0: 192.0.2.1"
+            ) from error
+        if address.version != network.version:
+            raise TopologyError(f"{where}: {gateway} is no gateway to {destination}, which is of the other family")
+        found.append((network, address))
+    return tuple(found)
 
 
 def _links(data: Mapping[str, Any], hosts: set[str]) -> tuple[dict[str, int], dict[str, list[Port]]]:

@@ -65,6 +65,50 @@ def test_hosts_reach_the_package_mirror_and_no_lab_address_is_on_the_machine() -
     assert traces(name) == set()
 
 
+PERSISTENT = {
+    "hosts": {
+        "alpha": {"release": "trixie", "persistent": True, "routes": {"198.51.100.0/24": "192.0.2.2"}},
+        "client": {"kind": "netns"},
+    },
+    "links": {"core": {"subnets": ["192.0.2.0/24", "2001:db8:1::/64"], "hosts": ["alpha", "client"]}},
+}
+
+
+def test_a_persistent_host_keeps_its_files_over_a_boot_and_nothing_that_its_kernel_held() -> None:
+    with Lab.from_topology(PERSISTENT, f"lasting-{os.getpid()}") as lab:
+        alpha = lab["alpha"]
+        for boot in (alpha.reboot, alpha.reset):
+            alpha.put(boot.__name__.encode(), "/etc/kept")
+            before = alpha.run(["cat", "/proc/1/stat"]).stdout.split()[21]  # when init started
+            alpha.run(["ip", "link", "add", "br-gone", "type", "bridge"])
+            alpha.run(["ip", "address", "add", "203.0.113.1/24", "dev", "core"])
+            boot()
+            assert alpha.run(["cat", "/proc/1/stat"]).stdout.split()[21] != before
+            assert alpha.get("/etc/kept").decode() == boot.__name__
+            assert "br-gone" not in alpha.run(["ip", "-o", "link"]).stdout
+            assert "203.0.113.1" not in alpha.run(["ip", "-o", "address"]).stdout
+            assert "198.51.100.0/24 via 192.0.2.2" in alpha.run(["ip", "route"]).stdout
+            assert reaches(lab, "client")
+            assert reaches(lab, "2001:db8:1::2")
+    assert traces(lab.name) == set()
+
+
+def test_programs_of_the_machine_run_in_a_netns_host() -> None:
+    with Lab.from_topology(PERSISTENT, f"station-{os.getpid()}") as lab:
+        client = lab["client"]
+        assert "192.0.2.2/24" in client.run(["ip", "-o", "address"]).stdout
+        connect = "import socket; print(socket.create_connection(('192.0.2.1', 22), 10).recv(4))"
+        assert client.run([sys.executable, "-c", connect]).stdout == "b'SSH-'\n"
+        with client.popen(["sleep", "600"]) as sleeper:
+            client.power_off()
+            assert sleeper.wait(10) < 0
+        client.power_on()
+        assert reaches(lab, "192.0.2.2")
+        with pytest.raises(LabError, match="client is a netns host, so its files are the machine's"):
+            client.put(b"", "/root/x")
+    assert traces(lab.name) == set()
+
+
 def test_what_a_killed_up_left_is_taken_down() -> None:
     name = f"killed-{os.getpid()}"
     topology = LabState(name)

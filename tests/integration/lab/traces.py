@@ -11,7 +11,7 @@ from tests.lab.state import LabState
 
 
 def traces(lab: str) -> set[str]:
-    """Processes, namespaces, interfaces, mounts, loop devices, nftables tables and files of one lab.
+    """Processes, namespaces, control groups, interfaces, mounts, loop devices, nftables tables and files of one lab.
 
     Only of this one, because other labs may come and go on the machine meanwhile.
     """
@@ -29,6 +29,7 @@ def traces(lab: str) -> set[str]:
     tables = [item["table"]["name"] for item in json.loads(listed)["nftables"] if "table" in item]
     found |= {f"nft table {name}" for name in tables if name == addresses.table_name(lab)}
     found |= {f"nspawn {path}" for path in Path("/run/systemd/nspawn").glob(f"*/*{prefix}*")}
+    found |= {f"control group {path}" for path in Path("/sys/fs/cgroup").glob(f"**/{prefix}*")}
     found |= {f"lock {path}" for path in Path("/run/lock").glob(f"fabric-lab.lab-{lab}.lock")}
     if state.directory.exists():
         found.add(f"directory {state.directory}")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.lab.cgroups import hierarchies
 from tests.lab.container import container_argv, container_environment
 from tests.lab.disks import Bays, Unit
 from tests.lab.inventory import inventory
@@ -88,6 +89,40 @@ def test_docker_gets_the_system_calls_that_it_needs() -> None:
     assert "--system-call-filter=bpf keyctl add_key" in container_argv("lab-a--alpha", alpha, Path("/t"), Path("/s"))
     plain = container_argv("lab-a--alpha", replace(alpha, docker=False), Path("/t"), Path("/s"))
     assert not any("system-call-filter" in word for word in plain)
+
+
+def test_a_throw_away_host_boots_the_tree_and_a_persistent_one_its_overlay() -> None:
+    alpha = TOPOLOGY.host("alpha")
+    argv = container_argv("lab-a--alpha", alpha, Path("/t"), Path("/s"))
+    assert argv[0] == "systemd-nspawn"
+    assert {"--directory=/t", "--volatile=overlay"} < set(argv)
+    argv = container_argv("lab-a--alpha", replace(alpha, persistent=True), Path("/t"), Path("/s"))
+    assert argv[:3] == ["unshare", "--mount", "--propagation=slave"]
+    assert "--directory=/s/overlay/root" in argv
+    assert "--volatile=overlay" not in argv
+    assert argv[argv.index("overlay") + 1 :][:3] == ["/t", "/s/overlay", "systemd-nspawn"]
+
+
+@pytest.mark.parametrize(
+    ("mounts", "found"),
+    [
+        ("cgroup2 /sys/fs/cgroup cgroup2 rw,nosuid 0 0\n", ["/sys/fs/cgroup"]),
+        (
+            "tmpfs /sys/fs/cgroup tmpfs rw 0 0\ncgroup /sys/fs/cgroup/cpu cgroup rw,cpu 0 0\n"
+            "cgroup /sys/fs/cgroup/systemd cgroup rw,name=systemd 0 0\ncgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0\n",
+            ["/sys/fs/cgroup/systemd", "/sys/fs/cgroup/unified"],
+        ),
+    ],
+)
+def test_groups_are_made_where_systemd_keeps_its_units(mounts: str, found: list[str]) -> None:
+    assert hierarchies(mounts) == [Path(path) for path in found]
+
+
+def test_a_host_that_ssh_cannot_reach_is_not_in_the_inventory() -> None:
+    topology = parse_topology({"hosts": {"alpha": {}, "client": {"kind": "netns", "groups": ["clients"]}}})
+    lab = inventory(topology, [Reach("alpha", "lab-a--alpha", None, Path("/s"))], Path("/c"))["all"]["children"]["lab"]
+    assert list(lab["hosts"]) == ["alpha"]
+    assert "children" not in lab
 
 
 def test_containers_get_cgroup_v2_and_a_writable_proc_sys_net() -> None:

@@ -30,6 +30,20 @@ def test_a_changed_recipe_is_another_image() -> None:
     assert recipe.key != image_recipe("trixie", "qemu", ["dkms"]).key
 
 
+def test_a_package_of_another_suite_brings_its_source_and_a_pin() -> None:
+    recipe = image_recipe("trixie", "nspawn", ["docker.io/sid", "docker-cli/sid", "nftables"])
+    assert recipe.further_suites == ("sid",)
+    pin = next(file for file in recipe.files if file.path == "/etc/apt/preferences.d/lab-sid")
+    assert pin.text == "Package: *\nPin: release n=sid\nPin-Priority: 50\n"
+    assert image_recipe("trixie", "nspawn", ["nftables"]).further_suites == ()
+
+
+def test_what_a_recipe_does_not_use_does_not_change_its_key() -> None:
+    recipe = image_recipe("trixie", "nspawn")
+    assert recipe.key == image_recipe("trixie", "nspawn", disabled_units=[]).key
+    assert recipe.key != image_recipe("trixie", "nspawn", disabled_units=["docker.service"]).key
+
+
 def test_the_order_of_packages_does_not_matter() -> None:
     assert image_recipe("trixie", "nspawn", ["b", "a", "a"]).key == image_recipe("trixie", "nspawn", ["a", "b"]).key
 

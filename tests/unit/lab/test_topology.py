@@ -43,6 +43,15 @@ def test_defaults_apply_to_every_host_that_does_not_say_otherwise() -> None:
     assert [(host.kind, host.release) for host in parsed.hosts] == [("qemu", "bookworm"), ("qemu", "trixie")]
 
 
+def test_a_host_without_a_system_takes_no_defaults_for_one() -> None:
+    hosts = {"alpha": {}, "client": {"kind": "netns", "routes": {"0.0.0.0/0": "192.0.2.1"}}}
+    parsed = parse_topology({"hosts": hosts, "defaults": {"packages": ["docker.io/sid"], "persistent": True}})
+    alpha, client = parsed.hosts
+    assert (alpha.packages, alpha.persistent) == (("docker.io/sid",), True)
+    assert (client.packages, client.persistent) == ((), False)
+    assert [(str(network), str(gateway)) for network, gateway in client.routes] == [("0.0.0.0/0", "192.0.2.1")]
+
+
 @pytest.mark.parametrize(
     ("text", "size"), [(512, 512), ("101M", 101 * MIB), ("4GiB", 4096 * MIB), ("1 T", 1024**4), ("4096", 4096)]
 )
@@ -74,10 +83,19 @@ def test_a_wwn_makes_a_scsi_disk() -> None:
         (topology(host={}), "topology: host not known; allowed are"),
         ({"hosts": {"Alpha": {}}}, r"hosts\.Alpha: 'Alpha' will not do"),
         ({"hosts": {"switch": {}}}, r"hosts\.switch: this name belongs"),
-        ({"hosts": {"a": {"kind": "lxc"}}}, r"hosts\.a\.kind: 'lxc' is not one of nspawn, qemu"),
+        ({"hosts": {"a": {"kind": "lxc"}}}, r"hosts\.a\.kind: 'lxc' is not one of nspawn, qemu, netns"),
         ({"hosts": {"a": {"release": "buster"}}}, r"hosts\.a\.release: 'buster' is not one of bookworm, trixie"),
         ({"hosts": {"a": {"disks": {"d1": {"size": 512}}}}}, r"hosts\.a\.disks: nspawn hosts .* use kind: qemu"),
         ({"hosts": {"a": {"packages": ["x y"]}}}, r"hosts\.a\.packages: 'x y' will not do"),
+        ({"hosts": {"a": {"packages": ["docker.io/forky"]}}}, r"hosts\.a\.packages: 'docker.io/forky' will not do"),
+        ({"hosts": {"a": {"disabled_units": ["docker"]}}}, r"hosts\.a\.disabled_units: 'docker' will not do"),
+        ({"hosts": {"a": {"kind": "qemu", "persistent": True}}}, r"hosts\.a\.persistent: a qemu host cannot have it"),
+        ({"hosts": {"a": {"kind": "qemu", "routes": {"::/0": "::1"}}}}, r"hosts\.a\.routes: a qemu host configures"),
+        ({"hosts": {"a": {"kind": "netns", "packages": ["x1"]}}}, r"hosts\.a\.packages: a netns host has no system"),
+        ({"hosts": {"a": {"kind": "netns", "disks": {"d1": {"size": 512}}}}}, r"hosts\.a\.disks: netns hosts share"),
+        ({"hosts": {"a": {"routes": {"0.0.0.0/0": "way out"}}}}, r"hosts\.a\.routes: 'way out' does not appear"),
+        ({"hosts": {"a": {"routes": {"default": "192.0.2.1"}}}}, r"hosts\.a\.routes: .* write such as"),
+        ({"hosts": {"a": {"routes": {"::/0": "192.0.2.1"}}}}, r"hosts\.a\.routes: 192.0.2.1 is no gateway to ::/0"),
         ({"hosts": {"a": {"packages": "docker.io"}}}, r"hosts\.a\.packages: a list of words is expected"),
         ({"hosts": {"a": {"cpus": 0}}}, r"hosts\.a\.cpus: a whole number from 1"),
         ({"hosts": {"a": {}}, "uplink": "yes"}, "uplink: true or false"),
