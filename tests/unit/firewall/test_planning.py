@@ -1,0 +1,215 @@
+# Copyright (c) 2026, the baremetal.fabric developers
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Plans: they lead where they should, in an order that is safe to cut, from wherever a host is."""
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ansible_collections.baremetal.fabric.plugins.module_utils._converge.converge import Refusal
+from ansible_collections.baremetal.fabric.plugins.module_utils._firewall import places
+from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.host import Host
+from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.model import Table, Undo, Wanted
+from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.planning import plan_firewall, policy_files
+from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.ruleset import blueprint
+from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.steps import (
+    ArmUndo,
+    ChangeElements,
+    DeleteTable,
+    DisarmUndo,
+    FirewallStep,
+    ForgetUndone,
+    LoadTable,
+    StartUnits,
+    WriteFiles,
+)
+from tests.unit.firewall.declared import declared, policy, wishes
+
+PROGRAM = "digest"
+AROUND = {"docker": frozenset(("docker0", "br-shop")), "foreign": frozenset(("virbr0",))}
+
+
+def plan(host: Host, want: Wanted) -> list[FirewallStep]:
+    steps = []
+    for step in plan_firewall(host, want, PROGRAM):
+        assert isinstance(step, FirewallStep)
+        steps.append(step)
+    return steps
+
+
+def after(host: Host, steps: t.Iterable[FirewallStep]) -> Host:
+    for step in steps:
+        host = step.after(host)
+    return host
+
+
+def converged(host: Host, want: Wanted) -> Host:
+    """The host after a run, and after the confirmation that the run may need."""
+    host = after(host, plan(host, want))
+    assert plan(host, want) == []
+    if host.undo is not None:
+        confirm = replace(want, confirm=host.undo.token)
+        host = after(host, plan(host, confirm))
+        assert plan(host, confirm) == []
+    return host
+
+
+def table_of(want: Wanted) -> Table | None:
+    return None if want.absent else blueprint(want, AROUND).table
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(wishes(), min_size=1, max_size=3))
+def test_every_wish_is_met_from_wherever_the_last_one_led(wanted: list[Wanted]) -> None:
+    host = Host(around=AROUND)
+    for want in wanted:
+        host = converged(host, want)
+        assert host.table == table_of(want)
+        assert plan(host, want) == []
+    if wanted[-1].absent:
+        assert host == Host(around=AROUND)
+
+
+@settings(max_examples=40, deadline=None)
+@given(wishes(), wishes(), st.integers(0, 20), st.booleans())
+def test_a_run_that_is_cut_off_leaves_the_old_policy_or_the_new_one_and_the_next_run_ends_the_same(
+    old: Wanted, new: Wanted, at: int, reboots: bool
+) -> None:
+    start = converged(Host(around=AROUND), old)
+    whole = converged(start, new)
+    cut = after(start, plan(start, new)[:at])
+    assert cut.table in (start.table, table_of(new))
+    if reboots:
+        cut = booted(cut, (old, new))
+        assert cut.table in (start.table, table_of(new))
+    assert converged(cut, new) == whole
+
+
+def booted(host: Host, wanted: t.Iterable[Wanted]) -> Host:
+    """What a reboot leaves: the files, and the table that one of these wishes has written into them."""
+    kept = host.files.get(places.TABLE_FILE)
+    table = None
+    for want in wanted:
+        made = blueprint(want, AROUND)
+        if places.LOADER in host.enabled and kept == policy_files(made, AROUND)[places.TABLE_FILE]:
+            table = made.table
+    undo = None if host.undo is None else replace(host.undo, armed=False)
+    return replace(host, table=table, active=host.enabled, undo=undo)
+
+
+def test_a_first_policy_is_kept_before_it_is_loaded_and_started_last() -> None:
+    steps = plan(Host(around=AROUND), declared(policy()))
+    kinds = [type(step).__name__ for step in steps]
+    assert kinds == ["WriteFiles", "WriteFiles", "InstallProgram", "LoadTable", "StartUnits"]
+    start = steps[-1]
+    assert isinstance(start, StartUnits)
+    assert start.enable == (places.LOADER, places.WATCHER)
+
+
+def test_another_source_is_one_element_in_one_transaction() -> None:
+    before = declared(policy(allow_from=["192.0.2.1"]), policy("db", [5432]))
+    host = converged(Host(around=AROUND), before)
+    steps = plan(host, declared(policy(allow_from=["192.0.2.1", "198.51.100.0/24"]), policy("db", [5432])))
+    change = next(step for step in steps if isinstance(step, ChangeElements))
+    assert change.title == "Change elements of from4_web: add 1"
+    assert [line.text for line in change.lines] == [
+        "add element inet docker_firewall from4_web { 198.51.100.0/24 }",
+    ]
+    assert [type(step) for step in steps] == [WriteFiles, ChangeElements]
+
+
+def test_neighbours_that_merge_replace_the_element_that_was_there() -> None:
+    host = converged(Host(around=AROUND), declared(policy(allow_from=["192.0.2.0/25"])))
+    steps = plan(host, declared(policy(allow_from=["192.0.2.0/24"])))
+    change = next(step for step in steps if isinstance(step, ChangeElements))
+    assert [line.text for line in change.lines] == [
+        "delete element inet docker_firewall from4_web { 192.0.2.0/25 }",
+        "add element inet docker_firewall from4_web { 192.0.2.0/24 }",
+    ]
+
+
+def test_another_policy_replaces_the_table() -> None:
+    host = converged(Host(around=AROUND), declared(policy()))
+    steps = plan(host, declared(policy(), policy("db", [5432])))
+    load = next(step for step in steps if isinstance(step, LoadTable))
+    assert load.title == "Load the table inet docker_firewall with 2 policies"
+    assert load.reason == "its chains or sets are not as declared"
+
+
+def test_a_rule_of_somebody_else_in_the_table_is_replaced() -> None:
+    want = declared(policy())
+    host = converged(Host(around=AROUND), want)
+    assert host.table is not None
+    chain = host.table.chains["forward"]
+    spoilt = replace(chain, rules=("rule 7 of somebody", *chain.rules))
+    host = replace(host, table=replace(host.table, chains={**host.table.chains, "forward": spoilt}))
+    assert [type(step) for step in plan(host, want)] == [LoadTable]
+
+
+def test_an_unconfirmed_change_touches_nothing_that_outlives_a_boot() -> None:
+    old = converged(Host(around=AROUND), declared(policy()))
+    want = replace(declared(policy(), policy("db", [5432]), confirm_timeout=60), token="mine")
+    steps = plan(old, want)
+    assert [type(step) for step in steps] == [ArmUndo, WriteFiles, LoadTable]
+    tentative = after(old, steps)
+    assert {path for path in tentative.files if tentative.files[path] != old.files.get(path)} == {places.CANDIDATE_FILE}
+    assert tentative.undo == Undo("mine", "", armed=True)
+    confirmed = plan(tentative, replace(want, confirm="mine"))
+    assert [type(step) for step in confirmed] == [DisarmUndo, WriteFiles]
+
+
+def test_a_network_of_docker_needs_no_confirmation() -> None:
+    want = declared(policy(), confirm_timeout=60)
+    host = converged(Host(around=AROUND), want)
+    more = {**AROUND, "docker": frozenset(("docker0", "br-shop", "br-new"))}
+    steps = plan(replace(host, around=more), want)
+    assert [type(step) for step in steps] == [WriteFiles, ChangeElements]
+
+
+def test_a_change_that_was_undone_is_noted_and_made_again() -> None:
+    old = converged(Host(around=AROUND), declared(policy()))
+    want = replace(declared(policy(), policy("db", [5432]), confirm_timeout=60), token="mine")
+    undone = replace(old, undo=Undo("mine", "2026-01-01", armed=False))
+    steps = plan(undone, want)
+    assert [type(step) for step in steps] == [ForgetUndone, ArmUndo, WriteFiles, LoadTable]
+    assert steps[0].title == "Take note that the change of 2026-01-01 was undone"
+
+
+@pytest.mark.parametrize(
+    ("undo", "words"),
+    [
+        (Undo("mine", "2026-01-01", armed=False), "The change of 2026-01-01 is undone already"),
+        (Undo("other", "2026-01-01", armed=True), "Another change was made since"),
+    ],
+)
+def test_what_cannot_be_confirmed_any_more_is_refused(undo: Undo, words: str) -> None:
+    want = replace(declared(policy(), confirm_timeout=60), confirm="mine")
+    with pytest.raises(Refusal, match=words):
+        plan(Host(around=AROUND, undo=undo), want)
+
+
+def test_a_bridge_that_is_an_uplink_is_refused() -> None:
+    with pytest.raises(Refusal, match="the bridge docker0, which also carries the default route"):
+        plan(Host(around=AROUND, uplinks=frozenset(("docker0", "eth0"))), declared(policy()))
+
+
+def test_ipv6_where_there_is_none_is_refused() -> None:
+    host = Host(around=AROUND, has_ipv6=False)
+    with pytest.raises(Refusal, match="Policy 'web' names IPv6 addresses"):
+        plan(host, declared(policy(allow_from=["2001:db8::1"])))
+    assert plan(host, declared(policy(allow_from=["192.0.2.1"])))
+
+
+def test_a_removal_leaves_nothing_and_stops_the_watcher_first() -> None:
+    host = converged(Host(around=AROUND), declared(policy()))
+    steps = plan(host, declared(state="absent"))
+    assert [type(step).__name__ for step in steps] == ["StopUnits", "DeleteTable", "RemoveFiles"]
+    assert isinstance(steps[1], DeleteTable)
+    assert plan(after(host, steps), declared(state="absent")) == []
