@@ -40,6 +40,16 @@ def namespace(lab: str, host: str = SWITCH) -> str:
     return f"{NAMESPACE_PREFIX}{lab}--{host}"
 
 
+def machine_name(namespace: str) -> str:
+    """The container's name for systemd, which takes no underscore (hostname_is_valid); lab names have no dot."""
+    return namespace.replace("_", ".")
+
+
+def namespace_of_machine(name: str) -> str:
+    """The namespace of a container by its name for systemd."""
+    return name.replace(".", "_")
+
+
 def belongs_to(lab: str, name: str) -> bool:
     """Whether a namespace or machine name is of this lab."""
     return name.startswith(f"{NAMESPACE_PREFIX}{lab}--")

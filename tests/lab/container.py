@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -30,7 +31,7 @@ exec "$@"
 def container_argv(machine: str, host: Host, tree: Path, directory: Path) -> list[str]:
     """The command line that ends in systemd-nspawn; ``directory`` is the host's in the lab's state. Pure."""
     seed = directory / "seed.tar"
-    argv = ["systemd-nspawn", f"--machine={machine}", f"--hostname={host.name}"]
+    argv = ["systemd-nspawn", f"--machine={addresses.machine_name(machine)}", f"--hostname={host.name}"]
     # Neither machined nor systemd need to run here; --keep-unit is what makes that work.
     argv += ["--register=no", "--keep-unit", "--link-journal=no"]
     argv += [f"--network-namespace-path=/run/netns/{machine}", "--capability=all"]
@@ -118,6 +119,10 @@ class Container:
         os.kill(pid, signal.SIGTERM)
         processes.wait_end(pid, timeout)
 
+    def wipe(self) -> None:
+        """Forget what a persistent host wrote; it is off."""
+        shutil.rmtree(self.directory / "overlay", ignore_errors=True)
+
     def console(self) -> str:
         """All that the console printed since the host was made."""
         path = self.directory / "console.log"
@@ -127,7 +132,7 @@ class Container:
 def remove_leftovers(lab: str) -> None:
     """What an nspawn that was killed leaves of a lab's machines under /run: directories, a mount, lock files."""
     for path in RUNTIME_DIRECTORY.glob("*/*"):
-        name = path.name.removeprefix("name-").removeprefix("inode-")
+        name = addresses.namespace_of_machine(path.name.removeprefix("name-").removeprefix("inode-"))
         if not addresses.belongs_to(lab, name):
             continue
         if os.path.ismount(path):

@@ -49,10 +49,11 @@ def inside_namespace(name: str) -> list[int]:
 def of_host(lab: str, host: str) -> int | None:
     """The QEMU or nspawn process of one host, or None when it is off."""
     wanted = addresses.namespace(lab, host)
+    machine = f"--machine={addresses.machine_name(wanted)}"
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             argv = command_line(int(entry.name))
-            if argv and Path(argv[0]).name in LAB_PROGRAMS[:2] and (f"--machine={wanted}" in argv or wanted in argv):
+            if argv and Path(argv[0]).name in LAB_PROGRAMS[:2] and (machine in argv or wanted in argv):
                 return int(entry.name)
     return None
 

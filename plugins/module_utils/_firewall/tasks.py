@@ -29,10 +29,9 @@ def results(host: Host) -> dict[str, t.Any]:
 
 def warnings(before: Host, after: Host) -> tuple[str, ...]:
     """Return what the user should see without asking: above all that an earlier change did not last."""
-    undone = before.undo is not None and not before.undo.armed
-    return tuple(findings(before)[:1] if undone else ()) + tuple(
-        each for each in findings(after) if not each.startswith("The change of")
-    )
+    undone = findings(before)[:1] if before.undo is not None and not before.undo.armed else ()
+    waits = after.undo is not None and after.undo.armed  # and is not finished before it is confirmed
+    return (*undone, *(() if waits else findings(after)))
 
 
 def firewall_task(parameters: Parameters) -> Task[Host]:

@@ -60,3 +60,10 @@ def test_uplink_addresses_follow_the_machine_and_stay_in_the_subnet() -> None:
     assert str(addresses.uplink_address(network, 0)) == "100.64.7.2/24"
     with pytest.raises(LabError, match="no uplink address"):
         addresses.uplink_address(network, 253)
+
+
+def test_a_container_of_a_lab_with_an_underscore_has_a_name_that_systemd_takes_and_that_leads_back() -> None:
+    namespace = addresses.namespace("molecule-docker_firewall", "trixie")
+    machine = addresses.machine_name(namespace)
+    assert machine == "lab-molecule-docker.firewall--trixie"
+    assert addresses.namespace_of_machine(machine) == namespace
