@@ -192,6 +192,14 @@ class LabHost:
                 time.sleep(SHUTDOWN_POLL)
         raise LabError(f"{self.name} did not come back from a reboot within {timeout:.0f} s")
 
+    def reinstall(self, timeout: float = BOOT_TIMEOUT) -> None:
+        """Boot an nspawn host as at first, without a trace of what was done to it."""
+        if not isinstance(self._body, Container):
+            raise LabError(f"{self.name} is of kind {self.kind}: only nspawn hosts can start over; use a snapshot")
+        self.power_off()
+        self._body.wipe()
+        self.power_on(timeout)
+
     def _forget_connection(self) -> None:
         if isinstance(self._body, Station):
             return

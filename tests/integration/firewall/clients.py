@@ -1,0 +1,100 @@
+"""Those outside: clients of published ports, and the server that containers connect to."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.integration.firewall.places import ADDRESSES
+from tests.lab import LabHost
+
+PROGRAMS = Path(__file__).parent / "on_host"
+#: A drop is known by silence. Longer than TCP waits before it repeats a lost SYN, on a busy machine.
+PATIENCE = 2.0
+KNOCKS_PER_SECOND = 1500
+
+
+@dataclass(frozen=True)
+class Target:
+    """Whom to ask."""
+
+    address: str
+    port: int
+    protocol: str = "tcp"
+
+    def order(self) -> dict[str, str | int]:
+        """As the probe wants it."""
+        return {"address": self.address, "port": self.port, "protocol": self.protocol}
+
+
+def order(targets: Sequence[Target], seconds: float = PATIENCE) -> str:
+    """What the probe reads."""
+    return json.dumps({"seconds": seconds, "targets": [target.order() for target in targets]})
+
+
+@dataclass
+class Knocking:
+    """What a client that tried all the time came to; complete when the ``with`` block has ended."""
+
+    attempts: int = 0
+    successes: int = 0
+    refusals: int = 0
+    #: When the first successes were, in seconds after the start.
+    moments: list[float] = field(default_factory=list)
+
+
+@dataclass
+class Client:
+    """A netns host."""
+
+    host: LabHost
+
+    def ask(self, targets: Sequence[Target], seconds: float = PATIENCE) -> list[str | None]:
+        """What each answers; all are asked at the same time."""
+        argv = [sys.executable, str(PROGRAMS / "probe.py")]
+        done = self.host.run(argv, stdin=order(targets, seconds), timeout=seconds + 60)
+        answers: list[str | None] = json.loads(done.stdout)
+        return answers
+
+    def can(self, host: str, port: int, protocol: str = "tcp", family: int = 4, seconds: float = PATIENCE) -> bool:
+        """Whether a host (by its name in the lab, or its address) answers."""
+        address = ADDRESSES[host][family] if host in ADDRESSES else host
+        return self.ask([Target(address, port, protocol)], seconds)[0] is not None
+
+    @contextlib.contextmanager
+    def knocking(self, target: Target, per_second: int = KNOCKS_PER_SECOND) -> Iterator[Knocking]:
+        """Try to connect without pause during the block."""
+        argv = [sys.executable, str(PROGRAMS / "knocker.py"), target.address, str(target.port), target.protocol]
+        knocking = Knocking()
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        with self.host.popen([*argv, str(per_second)], **pipes) as process:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            assert process.stderr is not None
+            try:
+                assert process.stdout.readline() == b"trying\n", process.stderr.read().decode()
+                yield knocking
+            finally:
+                process.stdin.close()
+                values = process.stdout.read()
+            assert process.wait(30) == 0, process.stderr.read().decode()
+        vars(knocking).update(json.loads(values))
+
+    @contextlib.contextmanager
+    def answering(self, name: str, *ports: str) -> Iterator[None]:
+        """Answer on ports (``tcp:8443``) during the block."""
+        argv = [sys.executable, str(PROGRAMS / "answerer.py"), name, *ports]
+        with self.host.popen(argv, stderr=subprocess.PIPE) as process:
+            try:
+                targets = [Target("127.0.0.1", int(port), protocol) for protocol, port in (p.split(":") for p in ports)]
+                for _attempt in range(50):
+                    if None not in self.ask(targets, 0.5):
+                        break
+                yield
+            finally:
+                process.terminate()

@@ -1,0 +1,1 @@
+"""Programs for the Docker host, its containers and its clients; standard library only."""

@@ -1,0 +1,1 @@
+"""Programs for hosts, put there by the payload."""
