@@ -7,6 +7,7 @@ import json
 import tarfile
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -115,8 +116,8 @@ class DockerHost(ModuleHost):
 
     def run_services(self, *services: Service) -> None:
         """Run containers and wait until they answer."""
-        for service in services:
-            self._run(service)
+        with ThreadPoolExecutor(max_workers=4) as pool:
+            list(pool.map(self._run, services))
         self.await_services(*(service.name for service in services))
 
     def _run(self, service: Service) -> None:
@@ -182,7 +183,7 @@ class DockerHost(ModuleHost):
 
     def create_network(self, name: str, number: int = 1) -> str:
         """Create a network; returns its bridge. Networks with IPv6 need different numbers, from 1 to 15."""
-        assert self.setting is not None
+        assert self.setting is not None, "dockerd is not set up yet"
         ipv6 = ["--ipv6", f"--subnet={CONTAINER_PREFIX.format(number)}"] if self.setting.engine.ipv6 else []
         return f"br-{self.docker('network', 'create', *ipv6, name)[:12]}"
 

@@ -35,6 +35,12 @@ class Engine:
     #: Whether containers have IPv6 addresses.
     ipv6: bool
     options: Mapping[str, Any]
+    #: Whether dockerd itself drops what is routed to a container from outside.
+    guards_containers: bool = False
+
+    def translates(self, family: int) -> bool:
+        """Whether dockerd translates the addresses of published ports; else only docker-proxy serves them."""
+        return family == 4 or self.ip6tables
 
     @property
     def image(self) -> tuple[str, tuple[str, ...]]:
@@ -61,7 +67,7 @@ ENGINES = (
     Engine("20.10-ip6tables", "20.10.", "bookworm", _BOOKWORM, ip6tables=True, ipv6=True, options=_IP6TABLES),
     Engine("26.1", "26.1.", "trixie", _TRIXIE, ip6tables=True, ipv6=True, options=_IP6TABLES),
     Engine("26.1-ip6tables-off", "26.1.", "trixie", _TRIXIE, ip6tables=False, ipv6=True, options={}),
-    Engine("28.5", "28.5.", "trixie", _SID, ip6tables=True, ipv6=True, options={}),
+    Engine("28.5", "28.5.", "trixie", _SID, ip6tables=True, ipv6=True, options={}, guards_containers=True),
 )
 
 

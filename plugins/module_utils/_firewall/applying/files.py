@@ -30,7 +30,7 @@ def put(path: str, content: bytes, mode: int = 0o644) -> None:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
-    os.rename(draft, path)
+    os.replace(draft, path)
     _sync_directory(directory)
 
 

@@ -1,0 +1,155 @@
+"""No moment without the policy: a denied client tries all the time, whatever happens on the host."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.integration.firewall.clients import Knocking, Target
+from tests.integration.firewall.declared import declare, policy, run
+from tests.integration.firewall.docker_host import DockerHost, Service
+from tests.integration.firewall.engines import on, settings
+from tests.integration.firewall.places import ADDRESSES, DOCK
+from tests.integration.firewall.stage import Stage
+
+WEB = Service("web", ("tcp:443",), ("8443:443",))
+POLICY = [policy("web", 8443)]
+#: Of each family, over all that happens.
+MANY = 5000
+
+
+@contextlib.contextmanager
+def nobody_gets_in(stage: Stage) -> Iterator[list[Knocking]]:
+    """The denied client tries over IPv4 and IPv6 during the block; not one connection may come about."""
+    four, six = (Target(ADDRESSES[DOCK][family], 8443) for family in (4, 6))
+    with stage.denied.knocking(four) as over_4, stage.denied.knocking(six) as over_6:
+        yield [over_4, over_6]
+    assert (over_4.successes, over_6.successes) == (0, 0), (over_4.moments, over_6.moments)
+
+
+def networks(dock: DockerHost) -> None:
+    """Docker makes and removes networks."""
+    for number in range(20):
+        dock.docker("network", "create", f"n{number}")
+    for number in range(20):
+        dock.remove_network(f"n{number}")
+
+
+def restarts(dock: DockerHost) -> None:
+    """Docker is restarted, as after an upgrade."""
+    for _time in range(3):
+        dock.restart_docker()
+
+
+def recreations(dock: DockerHost) -> None:
+    """Containers are made anew, as Compose does, also on a network that is made for them."""
+    for number in range(3):
+        dock.recreate("web")
+        dock.create_network("fresh", number + 1)
+        dock.run_services(Service("more", ("tcp:443",), ("8444:443",), network="fresh"))
+        dock.remove_services("more")
+        dock.remove_network("fresh")
+
+
+def firewalld(dock: DockerHost) -> None:
+    """firewalld comes, is reloaded, and goes."""
+    dock.start_firewalld()
+    for _time in range(3):
+        dock.reload_firewalld()
+    dock.stop_firewalld()
+    dock.restart_docker()
+
+
+def nftables(dock: DockerHost) -> None:
+    """nftables.service flushes everything, in all the ways it knows."""
+    dock.run("systemctl", "start", "nftables.service")
+    for verb in ("reload", "restart", "stop", "start", "restart"):
+        dock.run("systemctl", verb, "nftables.service")
+    dock.restart_docker()
+
+
+def persistent(dock: DockerHost) -> None:
+    """netfilter-persistent saves, flushes and restores."""
+    dock.save_rules()
+    dock.run("netfilter-persistent", "flush")
+    dock.restore_rules()
+    dock.restart_docker()
+
+
+EVENTS: list[Callable[[DockerHost], None]] = [networks, restarts, recreations, firewalld, nftables, persistent]
+
+
+@pytest.mark.proof(area="firewall", line=2, title="Nobody denied gets in, whatever other tools do")
+@on(settings(proxy=True))
+def test_no_connection_of_a_denied_client_comes_about_whatever_happens(stage: Stage) -> None:
+    stage.dock.run_services(WEB)
+    assert stage.denied.can(DOCK, 8443)
+    declare(stage.dock, POLICY)
+    attempts = []
+    for event in EVENTS:
+        with nobody_gets_in(stage) as knocking:
+            event(stage.dock)
+        attempts.append(min(each.attempts for each in knocking))
+        for family in (4, 6):
+            assert stage.allowed.can(DOCK, 8443, family=family), f"{event.__name__}: the allowed one is shut out"
+    assert sum(attempts) > MANY
+    run(stage.dock, POLICY)
+
+
+@pytest.mark.proof(area="firewall", line=2, title="Nobody denied gets in during and after a reboot")
+@on(settings(proxy=True))
+def test_a_reboot_opens_nothing(stage: Stage) -> None:
+    stage.dock.run_services(WEB)
+    declare(stage.dock, POLICY)
+    with nobody_gets_in(stage) as knocking:
+        stage.dock.reboot()
+    assert min(each.attempts for each in knocking) > 100
+    assert stage.allowed.can(DOCK, 8443)
+    again = run(stage.dock, POLICY)
+    assert (again.changed, again.titles) == (False, [])
+
+
+@pytest.mark.proof(area="firewall", line=2, title="The policy may come before Docker's first start, or after")
+@on(settings(proxy=True))
+def test_both_orders_of_start(stage: Stage) -> None:
+    stage.dock.stop_docker()
+    run(stage.dock, POLICY)
+    with nobody_gets_in(stage):
+        stage.dock.start_docker()
+        stage.dock.run_services(WEB)
+        run(stage.dock, POLICY)
+    assert stage.allowed.can(DOCK, 8443)
+    assert stage.allowed.can(DOCK, 8443, family=6)
+
+
+@pytest.mark.proof(area="firewall", line=2, title="A network that Docker makes is followed, and covered meanwhile")
+@on(settings(proxy=True))
+def test_a_new_network_is_covered_also_while_nobody_follows(stage: Stage) -> None:
+    dock = stage.dock
+    run(dock, POLICY, default="drop")
+    dock.run("systemctl", "stop", "docker-firewall-watch.service")
+    with nobody_gets_in(stage):
+        dock.create_network("fresh")
+        dock.run_services(Service("web", ("tcp:443",), ("8443:443",), network="fresh"))
+    dock.run("systemctl", "start", "docker-firewall-watch.service")
+    bridge = next(name for name in dock.bridges() if name.startswith("br-"))
+    dock.until(("sh", "-c", f"nft list set inet docker_firewall docker | grep -q {bridge}"), 10)
+    assert stage.allowed.can(DOCK, 8443)
+    # What followed is also what is loaded at boot, and nothing is left for a run.
+    assert bridge in dock.read("/var/lib/baremetal.fabric/docker_firewall/around.nft")
+    again = run(dock, POLICY, default="drop")
+    assert (again.changed, again.titles) == (False, [])
+
+
+@pytest.mark.proof(area="firewall", line=2, title="A port of docker-proxy that nobody names is closed before it opens")
+@on(settings("20.10", "26.1-ip6tables-off", proxy=True))
+def test_ports_of_docker_proxy_are_closed_by_default(stage: Stage) -> None:
+    declare(stage.dock, POLICY, default="drop")
+    target = Target(ADDRESSES[DOCK][6], 8500)
+    with stage.denied.knocking(target) as knocking:
+        stage.dock.run_services(Service("other", ("tcp:443",), ("8500:443",)))
+        stage.dock.recreate("other")
+    assert knocking.attempts > 1000
+    assert knocking.successes == 0, knocking.moments
