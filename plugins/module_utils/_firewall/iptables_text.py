@@ -95,8 +95,10 @@ def parse_save(text: str) -> Saved:
         else:
             _add(now, _COUNTERS.sub("", line))
     return Saved(
-        {name: {chain: Chain(policy, tuple(rules)) for chain, (policy, rules) in table.items()}
-         for name, table in tables.items()},
+        {
+            name: {chain: Chain(policy, tuple(rules)) for chain, (policy, rules) in table.items()}
+            for name, table in tables.items()
+        },
         tuple(unreadable),
         variant,
     )

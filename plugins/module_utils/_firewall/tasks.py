@@ -11,11 +11,14 @@ import typing as t
 
 from .._converge.command import Runner
 from .._converge.module import Task
+from .audit_facts import audit_facts
+from .audit_findings import audit_findings, open_daemon
 from .facts import facts
 from .findings import findings
 from .firewall import FirewallResource
 from .host import Host
 from .model import Wanted
+from .observing.audit import observe_audit
 from .observing.observe import observe_host
 from .parameters import TOOLS, Parameters, wanted_firewall
 from .picture import draw
@@ -48,5 +51,8 @@ def firewall_task(parameters: Parameters) -> Task[Host]:
 
 def look_at_firewall(parameters: Parameters, runner: Runner) -> dict[str, t.Any]:
     """Return what docker_firewall_info tells."""
-    host = observe_host(Wanted(docker_socket=parameters["docker_socket"]), runner)
-    return {**results(host), "picture": draw(host)}
+    socket = parameters["docker_socket"]
+    host = observe_host(Wanted(docker_socket=socket), runner)
+    audit = observe_audit(socket, host, runner)
+    told = (*open_daemon(audit), *findings(host), *audit_findings(audit, host))
+    return {**results(host), "findings": list(told), "audit": audit_facts(audit, host.table), "picture": draw(host)}
