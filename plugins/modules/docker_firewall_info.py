@@ -160,8 +160,8 @@ audit:
       sample: [{family: inet, table: fast, name: flows, devices: [lan, uplink]}]
     listeners:
       description:
-        - TCP and UDP sockets on ports that Docker publishes or a policy names, and those of docker-proxies and of containers
-          on the host's network.
+        - TCP and UDP sockets on ports that Docker publishes or a policy names, and those of docker-proxies and of
+          containers on the host's network.
         - C(policies) are those that decide on what comes to the socket itself; C(reachable) is whether it is bound to
           more than loopback. C(container) is the name of the container whose process it is.
       returned: success

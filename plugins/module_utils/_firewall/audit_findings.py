@@ -116,7 +116,7 @@ def _services(audit: Audit, host: Host) -> Sentences:
     if audit.answers is None or not _open_by_default(host):
         return
     for each in audit.answers.services or ():
-        if not service_policies(host.table, each):
+        if each.ingress and not service_policies(host.table, each):  # else it is a container's port
             yield (
                 f"Port {each.port}/{each.protocol} of the Swarm service '{each.name}' is named by no policy, and open "
                 "to everybody; name it in a policy."
@@ -250,7 +250,7 @@ def _user_chain(audit: Audit) -> Sentences:
             )
     if audit.ipv4 is None or audit.ipv6 is None or not audit.ipv4.order.own:
         return
-    if audit.ipv6.order.translates and not audit.ipv6.order.user_chain:
+    if audit.ipv6.order.translates and not audit.ipv6.order.user_chain and "filter" not in audit.ipv6.unreadable:
         yield (
             "DOCKER-USER has rules for IPv4, but this version of Docker makes no such chain for IPv6: IPv6 comes past "
             "them. Declare policies instead."
