@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.integration.firewall.clients import Target
 from tests.integration.firewall.docker_host import Service
 from tests.integration.firewall.engines import on, settings
@@ -31,6 +33,7 @@ def test_a_client_that_tries_all_the_time_counts_what_gets_through(stage: Stage)
     assert knocking.attempts > 1000
 
 
+@pytest.mark.slow
 @on(settings(proxy=True))
 def test_services_come_back_from_every_kind_of_restart(stage: Stage) -> None:
     stage.dock.run_services(WEB, Service("other", ("udp:53",), ("8053:53/udp",)))

@@ -90,6 +90,9 @@ def test_a_persistent_host_keeps_its_files_over_a_boot_and_nothing_that_its_kern
             assert "198.51.100.0/24 via 192.0.2.2" in alpha.run(["ip", "route"]).stdout
             assert reaches(lab, "client")
             assert reaches(lab, "2001:db8:1::2")
+        alpha.reinstall()
+        assert alpha.run(["ls", "/etc/kept"], check=False).returncode != 0
+        assert reaches(lab, "client")
     assert traces(lab.name) == set()
 
 
