@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from tests.integration.firewall.places import ADDRESSES
 from tests.lab import LabHost
@@ -49,6 +50,21 @@ class Knocking:
 
 
 @dataclass
+class Talk:
+    """A connection that is open."""
+
+    process: subprocess.Popen[Any]
+
+    def answers(self) -> bool:
+        """Whether a word that is sent comes back in time."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write("say\n")
+        self.process.stdin.flush()
+        return bool(self.process.stdout.readline() == "answered\n")
+
+
+@dataclass
 class Client:
     """A netns host."""
 
@@ -84,6 +100,16 @@ class Client:
                 values = process.stdout.read()
             assert process.wait(30) == 0, process.stderr.read().decode()
         vars(knocking).update(json.loads(values))
+
+    @contextlib.contextmanager
+    def talking(self, host: str, port: int, family: int = 4) -> Iterator[Talk]:
+        """Keep a connection to an echo port open during the block."""
+        argv = [sys.executable, str(PROGRAMS / "talker.py"), ADDRESSES[host][family], str(port)]
+        with self.host.popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+            try:
+                yield Talk(process)
+            finally:
+                process.kill()
 
     @contextlib.contextmanager
     def answering(self, name: str, *ports: str) -> Iterator[None]:

@@ -160,7 +160,8 @@ class DockerHost(ModuleHost):
                 for address in self.addresses(name).values():
                     for text in self.services[name].listens:
                         protocol, port = text.split(":")
-                        targets.append(Target(address, int(port), protocol))
+                        if protocol != "echo":  # which says nothing by itself
+                            targets.append(Target(address, int(port), protocol))
             if targets and None not in self.ask_from_host(targets, 1.0):
                 return
             assert time.monotonic() < deadline, f"{', '.join(waiting)} do not answer on {targets}"
@@ -235,10 +236,15 @@ class DockerHost(ModuleHost):
         """Start firewalld, letting all in that is not Docker's: its own zone for links is ``trusted``."""
         self.run("firewall-offline-cmd", "--set-default-zone=trusted")
         self.run("systemctl", "start", "firewalld.service")
+        # It has its name on the bus, and so counts as started, before it has loaded its rules.
+        self.until(("nft", "list", "table", "inet", "firewalld"), 60)
+        self.until(("firewall-cmd", "--quiet", "--state"), 60)
 
     def reload_firewalld(self) -> None:
-        """Have firewalld load its configuration anew."""
+        """Have firewalld load its configuration anew, and wait until dockerd has put its own rules back."""
         self.run("firewall-cmd", "--reload")
+        if any(service.publish for service in self.services.values()):
+            self.until(("sh", "-c", "iptables --wait --table=nat --list-rules DOCKER | grep -q dport"), 60)
 
     def stop_firewalld(self) -> None:
         """Stop firewalld."""

@@ -1,6 +1,8 @@
 """Answers on ports, TCP and UDP, both families, with its name and the address that it is asked from.
 
-python3 answerer.py NAME tcp:443 udp:53
+python3 answerer.py NAME tcp:443 udp:53 echo:7
+
+A connection to an echo port stays open, and every word is sent back.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import types
 
 def listen(protocol: str, port: int) -> socket.socket:
     """A socket for both families, or for IPv4 where there is no other."""
-    kind = socket.SOCK_STREAM if protocol == "tcp" else socket.SOCK_DGRAM
+    kind = socket.SOCK_DGRAM if protocol == "udp" else socket.SOCK_STREAM
     try:
         server = socket.socket(socket.AF_INET6, kind)
     except OSError:
@@ -23,7 +25,7 @@ def listen(protocol: str, port: int) -> socket.socket:
     if server.family == socket.AF_INET6:
         server.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
     server.bind(("" if server.family == socket.AF_INET else "::", port))
-    if protocol == "tcp":
+    if kind == socket.SOCK_STREAM:
         server.listen(4096)
     server.setblocking(False)
     return server
@@ -46,6 +48,24 @@ def answer(server: socket.socket, name: str) -> None:
             continue  # one that has given up already
 
 
+def welcome(server: socket.socket, selector: selectors.BaseSelector) -> None:
+    """Take a connection whose words are sent back."""
+    client, _peer = server.accept()
+    selector.register(client, selectors.EVENT_READ, echo)
+
+
+def echo(client: socket.socket, selector: selectors.BaseSelector) -> None:
+    """Send back what came, or see that nothing comes any more."""
+    try:
+        words = client.recv(200)
+        client.sendall(words)
+    except OSError:
+        words = b""
+    if not words:
+        selector.unregister(client)
+        client.close()
+
+
 def leave(_number: int, _frame: types.FrameType | None) -> None:
     """End at once: the first process of a container does not heed SIGTERM unless it says so."""
     sys.exit(0)
@@ -58,10 +78,13 @@ def main() -> None:
     with selectors.DefaultSelector() as selector:
         for text in ports:
             protocol, port = text.split(":")
-            selector.register(listen(protocol, int(port)), selectors.EVENT_READ)
+            server = listen(protocol, int(port))
+            selector.register(server, selectors.EVENT_READ, welcome if protocol == "echo" else None)
         while True:
             for key, _events in selector.select():
-                if isinstance(key.fileobj, socket.socket):
+                if isinstance(key.fileobj, socket.socket) and key.data is not None:
+                    key.data(key.fileobj, selector)
+                elif isinstance(key.fileobj, socket.socket):
                     answer(key.fileobj, name)
 
 

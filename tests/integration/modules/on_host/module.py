@@ -1,8 +1,9 @@
 """Runs one module in a process of its own, and cuts the run off where it is told to.
 
 What runs is the module's own ``main()``, with its arguments as Ansible hands them over. One object of JSON comes in:
-``module``, ``arguments`` and optionally ``cut``, the arguments of :class:`Cut`. One goes out: ``stdout``, ``stderr``,
-``status`` (as subprocess has it: negative for a signal) and ``seconds``.
+``module``, ``arguments`` and optionally ``cut``, the arguments of :class:`Cut`, and ``instead``, values for names in
+module_utils. One goes out: ``stdout``, ``stderr``, ``status`` (as subprocess has it: negative for a signal) and
+``seconds``.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from ansible.module_utils import basic
 from ansible_collections.baremetal.fabric.plugins.module_utils._converge import command, converge
 
 MODULES = "ansible_collections.baremetal.fabric.plugins.modules"
+UTILS = "ansible_collections.baremetal.fabric.plugins.module_utils"
 _fsync = os.fsync
 _replace = os.replace
 
@@ -112,6 +114,9 @@ def _run_module(order: dict[str, Any]) -> None:
     basic._ANSIBLE_ARGS = json.dumps({"ANSIBLE_MODULE_ARGS": order["arguments"]}).encode()
     basic._ANSIBLE_PROFILE = "legacy"
     module = importlib.import_module(f"{MODULES}.{order['module']}")
+    for path, value in order.get("instead", {}).items():
+        place, name = path.rsplit(".", 1)
+        setattr(importlib.import_module(f"{UTILS}.{place}"), name, value)
     if order.get("cut"):
         _listen(Cut(**order["cut"]))
     module.main()
