@@ -26,8 +26,10 @@ from .steps.arrays import (
     ContinueReshape,
     CreateArray,
     GrowArray,
+    LiftSuspension,
     RebuildInitramfs,
     RecordArrays,
+    RevertReshape,
     SetBitmap,
     StartArray,
     ThawArray,
@@ -89,10 +91,10 @@ def _wake(pool: Pool, want: Wanted) -> Steps:
     starts: Steps = []
     for array in pool.arrays:
         if not array.active:
-            partitions = () if array.assembled else tuple(member.node for member in array.members if member.node)
-            node = array.node if array.assembled else f"/dev/md/{array.name}"
-            why = "it waits for members that are not there" if array.assembled else "nothing has assembled it"
-            starts.append(StartArray(array.name, node, partitions, why))
+            starts.append(_start(array))
+        elif array.suspended and not array.reshaping:
+            why = "the mdadm that held back writes to a range was killed, and the reshape has ended without it"
+            steps.append(LiftSuspension(array.name, array.node, why))
         elif array.suspended or (array.hidden_reshape and not array.auto_read_only):
             why = "its reshape was interrupted" + (" and holds back writes to a range" if array.suspended else "")
             steps.append(ContinueReshape(array.name, array.node, why))
@@ -104,6 +106,21 @@ def _wake(pool: Pool, want: Wanted) -> Steps:
         elif array.frozen:
             steps.append(ThawArray(array.name, array.node, "an mdadm that was killed has left it frozen"))
     return [*steps, *starts]
+
+
+def _start(array: Array) -> PoolStep:
+    name = f"/dev/md/{array.name}"
+    members = tuple(member.node for member in array.members if member.node)
+    assembled = array.node if array.assembled else ""
+    if array.reshape_unbegun:
+        why = "its reshape was cut off before it moved anything, and the kernel does not take that up"
+        return RevertReshape(array.name, name, members, assembled, why)
+    if array.hidden_reshape:
+        # mdadm --assemble puts back what a reshape was moving; --run does not, and the kernel may then refuse.
+        return StartArray(array.name, name, members, assembled, "its reshape was interrupted")
+    if array.assembled:
+        return StartArray(array.name, array.node, (), "", "it waits for members that are not there")
+    return StartArray(array.name, name, members, "", "nothing has assembled it")
 
 
 def _mend_tables(pool: Pool, want: Wanted) -> Steps:

@@ -175,6 +175,8 @@ class Array:
     activity: Activity | None = None
     #: A reshape has begun and sync_action does not show it (reshape_position is set, the array idle).
     hidden_reshape: bool = False
+    #: The reshape of an array that is not started was recorded, and cut off before md had moved anything.
+    reshape_unbegun: bool = False
     #: Writes to a range are held back and nobody works on it (suspend_lo, suspend_hi).
     suspended: bool = False
     #: sync_action is "frozen": an mdadm that prepared a change died before it began, and md starts no rebuild.

@@ -23,7 +23,11 @@ from ansible_collections.baremetal.fabric.plugins.module_utils._storage.applying
 from ansible_collections.baremetal.fabric.plugins.module_utils._storage.applying.execution import Execution
 from ansible_collections.baremetal.fabric.plugins.module_utils._storage.observing.host import Host
 from ansible_collections.baremetal.fabric.plugins.module_utils._storage.observing.sysfs import read_array
-from ansible_collections.baremetal.fabric.plugins.module_utils._storage.steps.arrays import AwaitArray, ThawArray
+from ansible_collections.baremetal.fabric.plugins.module_utils._storage.steps.arrays import (
+    AwaitArray,
+    LiftSuspension,
+    ThawArray,
+)
 
 #: A whole array at rest, as Linux 6.12 shows it.
 AT_REST = {
@@ -276,6 +280,20 @@ def test_a_reshape_whose_mdadm_was_killed_is_taken_up(kernel: Kernel, commands: 
     )
     wait(kernel, commands, "reshape")
     assert commands.ran == [("systemctl", "restart", "mdadm-grow-continue@md127.service")]
+
+
+def test_writes_that_are_held_back_for_a_reshape_that_has_ended_go_on(kernel: Kernel, commands: Commands) -> None:
+    kernel.set(suspend_lo="4096", suspend_hi="12288")
+    wait(kernel, commands, "reshape")
+    assert commands.ran == []
+    assert [(kernel.md / name).read_text() for name in ("suspend_lo", "suspend_hi")] == ["0", "0"]
+
+
+def test_a_suspension_is_lifted_at_once_by_its_own_step(kernel: Kernel, commands: Commands) -> None:
+    kernel.set(suspend_hi="12288")
+    execution = Execution(commands, Host(str(kernel.root)), time.monotonic())
+    arrays.lift_suspension(LiftSuspension("data-0", "/dev/md127", "test"), execution)
+    assert (kernel.md / "suspend_hi").read_text() == "0"
 
 
 def test_a_reshape_that_an_mdadm_looks_after_is_left_to_it(kernel: Kernel, commands: Commands) -> None:

@@ -36,9 +36,11 @@ from ansible_collections.baremetal.fabric.plugins.module_utils._storage.steps.ar
     ContinueReshape,
     CreateArray,
     GrowArray,
+    LiftSuspension,
     PauseCheck,
     RebuildInitramfs,
     ReplaceMember,
+    RevertReshape,
     StartArray,
     ThawArray,
     WakeArray,
@@ -237,6 +239,42 @@ def test_an_interrupted_reshape_is_taken_up_before_anything_else_and_finished(
     check_end(host)
     assert host.pool.group is not None
     assert host.pool.group.extents == extents
+
+
+def test_writes_go_on_when_a_reshape_has_ended_without_the_mdadm_that_held_them_back() -> None:
+    host = pool_of(*[200 * MIB] * 4)
+    with_first(host, suspended=True)
+    assert [type(step) for step in plan_pool(host.pool, host.want)] == [LiftSuspension]
+    host.run()
+    check_end(host)
+
+
+@pytest.mark.parametrize(("assembled", "stops"), [(True, [("mdadm", "--stop", "/dev/md127")]), (False, [])])
+def test_a_reshape_that_is_not_started_is_assembled_anew_for_mdadm_to_put_back_what_it_moved(
+    assembled: bool, stops: list[tuple[str, ...]]
+) -> None:
+    host = pool_of(*[200 * MIB] * 4)
+    with_first(host, active=False, assembled=assembled, hidden_reshape=True, previous_devices=3, node="/dev/md127")
+    (step,) = plan_pool(host.pool, host.want)
+    members = [member.node for member in host.array(0).members]
+    assert list(step.commands) == [*stops, ("mdadm", "--assemble", "--run", "/dev/md/data-0", *members)]
+
+
+def test_a_reshape_that_has_moved_nothing_is_taken_back_and_begun_anew() -> None:
+    host = pool_of(*[200 * MIB] * 4)
+    whole = host.capacity_now
+    with_first(host, active=False, hidden_reshape=True, reshape_unbegun=True, previous_devices=3, node="/dev/md127")
+    (step,) = plan_pool(host.pool, host.want)
+    assert isinstance(step, RevertReshape)
+    members = [member.node for member in host.array(0).members]
+    revert = ("mdadm", "--assemble", "--run", "--update=revert-reshape", "--invalid-backup", "/dev/md/data-0")
+    assert list(step.commands) == [("mdadm", "--stop", "/dev/md127"), (*revert, *members)]
+    host.run()
+    assert (host.array(0).devices, host.array(0).missing) == (3, 0)
+    assert [type(each) for each in plan_pool(host.pool, host.want)][:2] == [GrowArray, AwaitArray]
+    host.run()
+    check_end(host)
+    assert host.capacity_now == whole
 
 
 def test_an_array_that_a_killed_mdadm_left_frozen_is_thawed_and_its_spare_awaited() -> None:

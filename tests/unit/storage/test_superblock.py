@@ -10,11 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.baremetal.fabric.plugins.module_utils._storage.formats.superblock import (
+    BACKUP_LENGTH,
     LENGTH,
     OFFSET,
     Found,
+    backup_place,
     find,
     format_uuid,
+    holds_backup,
     normal_uuid,
     parse,
 )
@@ -213,3 +216,40 @@ def test_uuids_are_printed_as_mdadm_does_and_read_in_any_punctuation() -> None:
     assert normal_uuid(text.replace(":", "")) == text
     assert normal_uuid("nonsense") == ""
     assert normal_uuid("") == ""
+
+
+def backup(uuid: bytes = ARRAY, kind: bytes = b"1", length: int = 8, second: int = 0) -> bytes:
+    """What mdadm writes before and behind a backup of a critical section (Grow.c, mdp_backup_super)."""
+    head = struct.pack("<16s16sQQQQI4xQQQ", b"md_backup_data-" + kind, uuid, 1, 2, 0, length, 3, 4, 5, second)
+    return head.ljust(512, b"\0")
+
+
+@pytest.mark.parametrize(
+    ("block", "expected"),
+    [
+        (backup(), True),
+        (backup(kind=b"2", length=0, second=8), True),
+        (backup(kind=b"2", length=8), True),
+        # mdadm forgets a backup by setting its length to zero; the second one counts from version 2 on.
+        (backup(length=0), False),
+        (backup(kind=b"1", length=0, second=8), False),
+        (backup(uuid=b"\xaa" * 16), False),
+        (bytes(512), False),
+        (b"", False),
+    ],
+)
+def test_a_backup_that_is_still_needed_is_known(block: bytes, expected: bool) -> None:
+    assert holds_backup(block, format_uuid(ARRAY)) == expected
+
+
+def test_a_backup_is_described_in_the_last_4_kib_of_the_data() -> None:
+    found = parse(superblock(), OFFSET)
+    assert found is not None
+    assert backup_place(found) == 8192 * 512 + 96 * MIB - BACKUP_LENGTH
+
+
+@pytest.mark.parametrize(("features", "moves"), [(1 | 4, False), (1 | 4 | 64, True)])
+def test_a_reshape_tells_how_far_it_is_and_whether_it_moves_the_data(features: int, moves: bool) -> None:
+    found = parse(superblock(features=features, delta=1, devices=4, roles=(0, 1, 2, 3)), OFFSET)
+    assert found is not None
+    assert (found.previous_devices, found.reshape_position, found.moves_data) == (3, 4096 * 512, moves)

@@ -14,7 +14,15 @@ import typing as t
 from ..._converge.command import CommandError
 from ..._converge.converge import StepFailed
 from ..observing.arrays import Identity, claimed_index, identify
-from ..observing.sysfs import KernelArray, KernelMember, array_names, read_array, sysfs_name
+from ..observing.sysfs import (
+    KernelArray,
+    KernelMember,
+    array_names,
+    kernel_name,
+    read_array,
+    sysfs_name,
+    whole_disk,
+)
 from ..steps.arrays import (
     AddMembers,
     CancelReplacement,
@@ -22,13 +30,15 @@ from ..steps.arrays import (
     CreateArray,
     DropMembers,
     GrowArray,
+    LiftSuspension,
     PauseCheck,
     ReplaceMember,
+    RevertReshape,
     StartArray,
     ThawArray,
     WakeArray,
 )
-from .disks import EDGE, zero
+from .disks import EDGE, locked, zero
 from .execution import Execution, until
 
 #: Seconds that md's thread gets to begin with what it was asked for.
@@ -93,11 +103,15 @@ def create(step: CreateArray, execution: Execution) -> None:
     _await_running(step.array, step.node, execution)
 
 
-def start(step: StartArray, execution: Execution) -> None:
-    """Start an array."""
+def start(step: StartArray | RevertReshape, execution: Execution) -> None:
+    """Start an array. udev, which would assemble a stopped one again, does not look at the members meanwhile."""
     execution.await_nodes(step.partitions)
-    for argv in step.commands:
-        execution.run(argv)
+    names = {whole_disk(execution.host, sysfs_name(partition)) for partition in step.partitions}
+    with contextlib.ExitStack() as locks:
+        for name in sorted(names):
+            locks.enter_context(locked(f"/dev/{kernel_name(name)}", execution))
+        for argv in step.commands:
+            execution.run(argv)
     _await_running(step.array, step.node, execution)
 
 
@@ -145,11 +159,29 @@ def continue_reshape(step: ContinueReshape, execution: Execution) -> None:
 
 
 def take_up_reshape(array: KernelArray, execution: Execution) -> None:
-    """Start an mdadm that looks after the reshape of ``array`` to its end, and do not wait for that."""
-    if execution.host.exists("/run/systemd/system"):
+    """Start an mdadm that looks after the reshape of ``array`` to its end, and do not wait for that.
+
+    Where the reshape has ended meanwhile there is nothing to take up, and mdadm would leave the held back range so.
+    """
+    if not array.reshaping:
+        resume_writes(array, execution)
+    elif execution.host.exists("/run/systemd/system"):
         execution.run(("systemctl", "restart", f"mdadm-grow-continue@{array.name}.service"))
     else:
         execution.run(("mdadm", "--grow", "--continue", array.node))
+
+
+def lift_suspension(step: LiftSuspension, execution: Execution) -> None:
+    """Let writes go on."""
+    resume_writes(array_at(step.node, execution), execution)
+    if array_at(step.node, execution).suspended:
+        raise StepFailed(f"Array {step.array} still holds back writes to a range; see suspend_hi in sysfs. Run again.")
+
+
+def resume_writes(array: KernelArray, execution: Execution) -> None:
+    """Hold back writes to no part of ``array`` any more, as mdadm ends a reshape (Grow.c, child_monitor)."""
+    for name in ("suspend_hi", "suspend_lo"):
+        _write(execution.host.at(f"/sys/block/{array.name}/md/{name}"), "0")
 
 
 def add(step: AddMembers, execution: Execution) -> None:

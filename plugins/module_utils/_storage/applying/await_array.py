@@ -116,7 +116,7 @@ class _Wait:
             # md does nothing in an array that nobody has written to since it was started.
             with contextlib.suppress(CommandError):  # somebody has written meanwhile
                 self.execution.run(("mdadm", "--readwrite", self.array.node))
-        elif self.array.suspended and still > BEGIN and self._first("continue"):
+        elif self.array.suspended and still > BEGIN and self._first("continue" if self.array.reshaping else "resume"):
             # The mdadm that moved the range along was killed; writes there hang until another one does.
             take_up_reshape(self.array, self.execution)
         elif self.array.action == "frozen" and still > BEGIN and self._first("thaw"):

@@ -31,6 +31,7 @@ _RECOVERY = 2
 _RESHAPE = 4
 _BAD_BLOCKS = 8
 _REPLACEMENT = 16
+_NEW_OFFSET = 64
 _JOURNAL = 512
 _PPL = 1024
 
@@ -51,6 +52,8 @@ class Found:
     journal: bool = False
     ppl: bool = False
     previous_devices: int = 0  #: during a reshape the old number of devices; else 0
+    reshape_position: int = 0  #: bytes of the array up to which the reshape has come
+    moves_data: bool = False  #: the reshape writes beside the data that it reads, so that it needs no backup
     device_number: int = 0  #: the index of this device in `roles`
     roles: tuple[int, ...] = ()  #: what this superblock says of every device (md_p.h, dev_roles)
     updated: int = 0  #: seconds since 1970
@@ -114,7 +117,7 @@ def parse(block: bytes, at: int) -> Found | None:
         devices,
         _bitmap_at,
         _new_level,
-        _reshape_at,
+        reshape_at,
         delta,
         _new_layout,
         _new_chunk,
@@ -169,10 +172,33 @@ def parse(block: bytes, at: int) -> Found | None:
         journal=bool(features & _JOURNAL) and role == _ROLE_JOURNAL,
         ppl=bool(features & _PPL),
         previous_devices=devices - delta if reshaping else 0,
+        reshape_position=reshape_at * _SECTOR if reshaping else 0,
+        moves_data=bool(features & _NEW_OFFSET),
         device_number=number,
         roles=roles,
         updated=updated & (1 << 40) - 1,
     )
+
+
+#: Bytes that hold the description of a backup.
+BACKUP_LENGTH = 4096
+_BACKUP = struct.Struct("<16s16sQQQQI4xQQQ")
+
+
+def backup_place(found: Found) -> int:
+    """Return where mdadm describes the backup that it keeps on a member which a reshape adds (mdadm's Grow.c).
+
+    In bytes from the member's start: in the last 4 KiB of its data.
+    """
+    return found.superblock.data_offset + found.superblock.component_size - BACKUP_LENGTH
+
+
+def holds_backup(block: bytes, array_uuid: str) -> bool:
+    """Whether ``block``, read at :func:`backup_place`, tells of a backup of the array (Grow.c, mdp_backup_super)."""
+    if len(block) < _BACKUP.size or block[:15] != b"md_backup_data-":
+        return False
+    _magic, uuid, _time, _at, _start, length, _checksum, _at2, _start2, length2 = _BACKUP.unpack_from(block)
+    return format_uuid(uuid) == array_uuid and bool(length or (block[15:16] == b"2" and length2))
 
 
 def _parse_old(block: bytes) -> Found | None:

@@ -122,7 +122,7 @@ def build(host: Host, pool: str, claim: Claim, mine: t.Sequence[Piece], sizes: t
     if kernel is not None and kernel.started:
         array = _running(host, pool, claim, kernel)
     else:
-        array = _at_rest(pool, claim, kernel, mine)
+        array = _at_rest(host, pool, claim, kernel, mine)
     if array is None or array.level not in _LEVELS:
         return None
     members = {member.node for member in array.members}
@@ -180,7 +180,46 @@ def fresh(mine: t.Sequence[Piece]) -> tuple[Piece, ...]:
     )
 
 
-def _at_rest(pool: str, claim: Claim, kernel: KernelArray | None, mine: t.Sequence[Piece]) -> Array | None:
+def nothing_moved(host: Host, good: t.Sequence[Piece]) -> bool:
+    """Whether a reshape to more members, which needs backups, was cut off before md moved anything.
+
+    Until mdadm has made the first backup md stands at the start of the array, and there the kernel does not take it
+    up ("reshape_position too early", drivers/md/raid5.c). Without a backup on the new members it is either that, or
+    the backup lies in a file of somebody's. The first row of chunks tells: md moves it before any other, and then
+    the old members' chunks do not add up to zero any more.
+    """
+    newest = good[0].found
+    old = newest.previous_devices
+    block = newest.superblock
+    if not block.reshaping or newest.reshape_position or newest.moves_data or not 0 < old < block.devices:
+        return False
+    by_slot = {piece.found.superblock.role: piece for piece in good}
+    # In row 0 of the layout that mdadm gives to raid6 the second parity is on the first member.
+    row = [by_slot.get(slot) for slot in range(1 if block.level == 6 else 0, old)]
+    new = [by_slot.get(slot) for slot in range(old, block.devices)]
+    if not all(row) or not all(new):
+        return False
+    try:
+        backups = [
+            _read(host, each, superblock.backup_place(each.found), superblock.BACKUP_LENGTH) for each in new if each
+        ]
+        chunks = [_read(host, each, each.found.superblock.data_offset, block.chunk) for each in row if each]
+    except OSError:
+        return False
+    if any(superblock.holds_backup(backup, block.array_uuid) for backup in backups):
+        return False
+    total = 0
+    for chunk in chunks:
+        total ^= int.from_bytes(chunk, "little")
+    return not total and any(map(any, chunks))
+
+
+def _read(host: Host, piece: Piece, offset: int, length: int) -> bytes:
+    with Device(host, piece.disk) as device:
+        return device.read(piece.partition.start + offset, length)
+
+
+def _at_rest(host: Host, pool: str, claim: Claim, kernel: KernelArray | None, mine: t.Sequence[Piece]) -> Array | None:
     good = fresh(mine)
     if not good:
         return None
@@ -203,6 +242,7 @@ def _at_rest(pool: str, claim: Claim, kernel: KernelArray | None, mine: t.Sequen
         assembled=kernel is not None,
         bitmap=newest.has_bitmap,
         hidden_reshape=newest.reshaping,
+        reshape_unbegun=nothing_moved(host, good),
         data_offset=max(piece.found.superblock.data_offset for piece in good),
     )
 

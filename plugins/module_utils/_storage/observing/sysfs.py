@@ -90,6 +90,11 @@ class KernelArray:
         """Whether the array has data to offer."""
         return self.state not in _NOT_STARTED
 
+    @property
+    def reshaping(self) -> bool:
+        """Whether a reshape has begun and not ended."""
+        return self.hidden_reshape or self.action == "reshape" or bool(self.previous_devices)
+
 
 def kernel_name(name: str) -> str:
     """Return the name below /dev of a name in sysfs, where '!' stands for '/'."""

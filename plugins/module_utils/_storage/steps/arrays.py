@@ -82,6 +82,7 @@ class StartArray(PoolStep):
     array: str
     node: str
     partitions: tuple[str, ...]  #: to assemble it from; empty when it is assembled and only not started
+    stop: str  #: the node of the assembled array, when it has to be assembled anew; else ""
     reason: str
 
     @property
@@ -94,15 +95,67 @@ class StartArray(PoolStep):
 
     @property
     def commands(self) -> tuple[Argv, ...]:
-        if self.partitions:
-            return (("mdadm", "--assemble", "--run", self.node, *self.partitions),)
-        return (("mdadm", "--run", self.node),)
+        if not self.partitions:
+            return (("mdadm", "--run", self.node),)
+        return (*_stop(self.stop), ("mdadm", "--assemble", "--run", self.node, *self.partitions))
 
     def after(self, pool: Pool) -> Pool:
         def started(array: Array) -> Array:
             return replace(array, active=True, assembled=True, auto_read_only=True, size_now=array.size)
 
         return with_array(pool, self.array, started)
+
+
+def _stop(node: str) -> tuple[Argv, ...]:
+    return (("mdadm", "--stop", node),) if node else ()
+
+
+@dataclass(frozen=True)
+class RevertReshape(PoolStep):
+    """Start an array as it was before a reshape that was cut off before it moved anything; that begins anew later."""
+
+    array: str
+    node: str
+    partitions: tuple[str, ...]
+    stop: str  #: the node of the assembled array; "" when nobody assembled it
+    reason: str
+
+    @property
+    def title(self) -> str:
+        return f"Start array {self.array} as it was before its reshape"
+
+    @property
+    def reveals(self) -> bool:
+        return True  # the volumes that stand on the array
+
+    @property
+    def commands(self) -> tuple[Argv, ...]:
+        # Only both options together take back a reshape without moving anything (mdadm's super1.c).
+        argv = ("mdadm", "--assemble", "--run", "--update=revert-reshape", "--invalid-backup", self.node)
+        return (*_stop(self.stop), (*argv, *self.partitions))
+
+    def after(self, pool: Pool) -> Pool:
+        def reverted(array: Array) -> Array:
+            devices = array.previous_devices
+            members = tuple(
+                replace(member, slot=None, in_sync=False)
+                if member.slot is not None and member.slot >= devices
+                else member
+                for member in array.members
+            )
+            array = replace(
+                array,
+                devices=devices,
+                previous_devices=0,
+                members=members,
+                hidden_reshape=False,
+                reshape_unbegun=False,
+                active=True,
+                assembled=True,
+            )
+            return replace(array, size_now=array.size)
+
+        return with_array(pool, self.array, reverted)
 
 
 @dataclass(frozen=True)
@@ -174,6 +227,22 @@ class ContinueReshape(PoolStep):
             return replace(array, suspended=False, hidden_reshape=False, auto_read_only=False, activity=activity)
 
         return with_array(pool, self.array, continued)
+
+
+@dataclass(frozen=True)
+class LiftSuspension(PoolStep):
+    """Let writes to a range go on that an mdadm held back for a reshape which has ended without it."""
+
+    array: str
+    node: str
+    reason: str
+
+    @property
+    def title(self) -> str:
+        return f"Let all writes to array {self.array} through (write '0' to its suspend_hi)"
+
+    def after(self, pool: Pool) -> Pool:
+        return with_array(pool, self.array, lambda array: replace(array, suspended=False))
 
 
 @dataclass(frozen=True)
