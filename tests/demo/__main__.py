@@ -1,4 +1,7 @@
-"""Grows a storage pool disk by disk on a lab host of this machine, and checks the capacity after each exchange."""
+"""Shows the collection at work on lab hosts of this machine, and checks what it shows.
+
+A storage pool grows disk by disk; Docker's published ports obey a policy.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,7 @@ from tests.lab import Lab, LabError, LabHost, take_down
 from tests.lab.recipe import RELEASES
 from tests.playbook import CACHE, COLLECTIONS, ROOT, PlaybookFailed, Played, play, playbook_argv
 
+from .published import PolicyFailed, PublishedDemo
 from .screen import DIM, INDENT, Screen
 from .story import (
     BAYS,
@@ -35,6 +39,7 @@ from .story import (
 from .watch import Watch
 
 NAME = "demo"
+POOL_CHAPTER, DOCKER_CHAPTER = CHAPTERS = ("pool", "docker")
 PLAYBOOK = "baremetal.fabric.storage_grow"
 MODULE = "baremetal.fabric.raid_pool"
 #: Slow enough to watch, fast enough not to bore.
@@ -222,11 +227,24 @@ def _say_how_to_go_on(screen: Screen, demo: Demo) -> None:
         screen.say(f"{INDENT}  {how}")
 
 
+def _say_how_to_go_on_with_docker(screen: Screen, name: str) -> None:
+    lab = f"{_short(Path(sys.executable))} -m tests.lab --name {name}"
+    rows = {
+        "Look at the policy": f"{lab} ssh dock nft list table inet docker_firewall",
+        "Remove Docker's lab": f"{lab} down",
+    }
+    screen.say()
+    for what, how in rows.items():
+        screen.say(f"{INDENT}{what}:")
+        screen.say(f"{INDENT}  {how}")
+
+
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.demo", description=__doc__)
     parser.add_argument("--remove", action="store_true", help="remove the lab at the end, also when something failed")
     parser.add_argument("--name", default=NAME, help="the lab's name; a lab of that name is removed first")
-    parser.add_argument("--release", choices=RELEASES, default="trixie", help="the Debian release of the host")
+    parser.add_argument("--release", choices=RELEASES, default="trixie", help="the Debian release of the pool's host")
+    parser.add_argument("--only", choices=CHAPTERS, help="show one of them; both by default")
     return parser.parse_args(argv)
 
 
@@ -239,18 +257,25 @@ def main(argv: Sequence[str] | None = None) -> int:
         raise KeyboardInterrupt
 
     signal.signal(signal.SIGTERM, interrupt)
-    screen.title("A storage pool grows disk by disk")
-    started = time.monotonic()
     status = 1
     demo: Demo | None = None
+    shown = [arguments.only] if arguments.only else CHAPTERS
+    names = {POOL_CHAPTER: arguments.name, DOCKER_CHAPTER: f"{arguments.name}-docker"}
     try:
-        if take_down(arguments.name):
+        if sum(take_down(name) for name in names.values()):
             screen.say("The lab of an earlier demonstration was removed.")
-        demo = Demo(Lab.from_topology(topology(arguments.release), arguments.name), screen)
-        demo.run()
-        _summarize(demo, screen, time.monotonic() - started)
+        if DOCKER_CHAPTER in shown:
+            screen.title("Docker's published ports obey a policy")
+            PublishedDemo(names[DOCKER_CHAPTER], screen).run()
+            screen.say()
+        if POOL_CHAPTER in shown:
+            started = time.monotonic()
+            screen.title("A storage pool grows disk by disk")
+            demo = Demo(Lab.from_topology(topology(arguments.release), arguments.name), screen)
+            demo.run()
+            _summarize(demo, screen, time.monotonic() - started)
         status = 0
-    except (DemoFailed, PlaybookFailed, LabError) as error:
+    except (DemoFailed, PolicyFailed, PlaybookFailed, LabError) as error:
         screen.say()
         screen.bad(f"The demonstration failed: {error}")
     except KeyboardInterrupt:
@@ -258,10 +283,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         screen.bad("Interrupted.")
         status = 130
     if arguments.remove:
-        take_down(arguments.name)
+        for name in names.values():
+            take_down(name)
         screen.say()
-        screen.say("The lab was removed.")
-    elif demo is not None:
+        screen.say("The labs were removed.")
+        return status
+    if DOCKER_CHAPTER in shown:
+        _say_how_to_go_on_with_docker(screen, names[DOCKER_CHAPTER])
+    if demo is not None:
         _say_how_to_go_on(screen, demo)
     return status
 

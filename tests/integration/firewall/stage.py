@@ -30,7 +30,8 @@ class Stage:
     server: Client
 
 
-def _stage(lab: Lab) -> Stage:
+def on_lab(lab: Lab) -> Stage:
+    """The stage on a lab that is up, or will be."""
     return Stage(lab, DockerHost(lab[DOCK]), Client(lab[ALLOWED]), Client(lab[DENIED]), Client(lab[SERVER]))
 
 
@@ -53,7 +54,7 @@ def stages() -> Iterator[Callable[[Engine], Stage]]:
                 current.clear()
                 stack.close()
                 lab = Lab.from_topology(topology(engine), name=f"{LAB}-{os.getpid()}")
-                current.append((engine.image, _stage(stack.enter_context(lab))))
+                current.append((engine.image, on_lab(stack.enter_context(lab))))
             return current[0][1]
 
         yield give
