@@ -90,7 +90,6 @@ def test_a_host_under_a_policy_needs_no_words(stage: Stage, setting: Setting) ->
     assert all(each["policies"] == ["web"] for each in audit["listeners"])
 
 
-@pytest.mark.representative
 @on(settings("20.10-ip6tables", "26.1", "28.5", proxy=True))
 def test_what_people_do_to_rules(stage: Stage, setting: Setting) -> None:
     dock = stage.dock
@@ -113,15 +112,23 @@ def test_what_people_do_to_rules(stage: Stage, setting: Setting) -> None:
         $(nft --handle list chain ip filter FORWARD | sed -n 's/.*ct status dnat.* handle //p')""")
     says(dock)
 
+    dock.run("iptables-legacy", "--list", "--numeric")
+    says(dock, "Legacy iptables has tables, too (IPv4: filter)")
+
+
+@pytest.mark.slow
+@on(settings("26.1", proxy=True))
+def test_rules_that_somebody_flushed(stage: Stage) -> None:
+    dock = stage.dock
+    dock.run_services(WEB)
+    declare(dock, [policy("web", 8443)], default="drop")
     dock.run("iptables", "--wait", "--table=nat", "--flush")
     says(dock, "not in iptables' table nat (somebody flushed them)")
     dock.restart_docker()
     says(dock)
 
-    dock.run("iptables-legacy", "--list", "--numeric")
-    says(dock, "Legacy iptables has tables, too (IPv4: filter)")
 
-
+@pytest.mark.slow
 @on(settings("26.1", "28.5", proxy=True))
 def test_what_people_do_to_the_daemon(stage: Stage) -> None:
     dock = stage.dock
@@ -155,6 +162,7 @@ def test_what_people_do_to_the_daemon(stage: Stage) -> None:
     assert [each for each in findings if "Docker does not answer" in each]
 
 
+@pytest.mark.slow
 @on(settings("26.1", proxy=True))
 def test_docker_behind_a_port_of_systemd(stage: Stage) -> None:
     dock = stage.dock
@@ -168,6 +176,7 @@ def test_docker_behind_a_port_of_systemd(stage: Stage) -> None:
     says(dock, "Docker answers on tcp [::]:2375 to everybody, without TLS")
 
 
+@pytest.mark.slow
 @on(settings("20.10", "26.1", "28.5", proxy=True))
 def test_what_no_policy_governs(stage: Stage) -> None:
     dock = stage.dock
@@ -195,6 +204,7 @@ def test_what_no_policy_governs(stage: Stage) -> None:
     says(dock, "Swarm is active", "Port 8080/tcp of the Swarm service 'shop' is named by no policy")
 
 
+@pytest.mark.slow
 @on(settings("20.10", "26.1", "28.5", proxy=True))
 def test_loopback_is_open_to_neighbours_where_the_audit_says_so(stage: Stage, setting: Setting) -> None:
     dock, denied = stage.dock, stage.denied.host
