@@ -34,11 +34,12 @@ class _Connection(http.client.HTTPConnection):
 
 
 def _response(path: str, query: str, timeout: float | None) -> http.client.HTTPResponse:
+    connection = _Connection(path, timeout)
     try:
-        connection = _Connection(path, timeout)
         connection.request("GET", query)
         response = connection.getresponse()
     except (OSError, http.client.HTTPException) as error:
+        connection.close()
         raise DockerSilent(f"Docker does not answer on {path}: {error}") from error
     if response.status >= 300:
         raise DockerSilent(f"Docker answers {query} on {path} with {response.status} {response.reason}")
