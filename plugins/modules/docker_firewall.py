@@ -13,7 +13,8 @@ description:
   - Docker publishes ports past the firewall of the host. This module declares who may open connections to them.
   - The policy is an nftables table of its own, C(inet docker_firewall), in front of Docker's rules and beside those
     of everybody else. It only drops; what it lets pass meets all other rules as before. It is replaced in one
-    transaction, so that there is no moment without it.
+    transaction, so that there is no moment without it. O(backend) has another place for it, for hosts that must have
+    it there.
   - It holds for IPv4 and IPv6, for ports that Docker forwards and for those that docker-proxy serves as a process of
     the host, and it closes the way around a published port, the route to the address of a container.
   - Ports are those of the host, before Docker translates them. Connections that the host or its containers open to the
@@ -93,6 +94,20 @@ options:
         they end, and only new ones are denied.
     type: bool
     default: false
+  backend:
+    description:
+      - What carries the policy. V(auto) is V(nftables), the table of its own, which leaves no gap.
+      - V(docker_user) puts the policy below Docker's own chain for the rules of others. C(FABRIC-DOCKER) and the chains
+        behind it are in the table C(filter) of iptables and ip6tables, and the first rule of C(DOCKER-USER) jumps
+        there. They are replaced in one transaction for each IP version, and no other rule is touched.
+      - That chain is not where a packet comes by at every moment, nor does every packet come by. RV(firewall.gaps)
+        and RV(findings) tell what holds on the host; the guide has what was measured.
+      - Below C(DOCKER-USER) each source and each port is a rule, and packets walk along them. Large lists belong to
+        V(nftables).
+      - A host that goes from one to the other has both policies for a moment, and never none.
+    type: str
+    choices: [auto, nftables, docker_user]
+    default: auto
   confirm_timeout:
     description:
       - Seconds after which the host goes back to the policy that it had, unless the controller reaches it over a new
@@ -114,7 +129,7 @@ extends_documentation_fragment:
   - baremetal.fabric.attributes.converging
   - baremetal.fabric.attributes.actiongroup_fabric
 requirements:
-  - nftables 1.0.6 or later (Debian package C(nftables))
+  - nftables 1.0.6 or later (Debian package C(nftables)), or with O(backend=docker_user) iptables 1.8.9 or later
   - Linux 5.13 or later
   - systemd
 notes:
@@ -147,6 +162,14 @@ EXAMPLES = r"""
         allow_from: [198.51.100.7]
     confirm_timeout: 60
 
+- name: The policy is in DOCKER-USER, where the auditors look for it
+  baremetal.fabric.docker_firewall:
+    backend: docker_user
+    policies:
+      - name: web
+        ports: [80, 443]
+        allow_from: [192.0.2.0/24]
+
 - name: Docker's ports are left to Docker
   baremetal.fabric.docker_firewall:
     state: absent
@@ -175,13 +198,40 @@ firewall:
   type: dict
   contains:
     backend:
-      description: What carries the policy.
+      description: What carries the policy, or none when there is no policy.
       type: str
       returned: always
     table:
-      description: The table, or none when there is no policy.
+      description: The table, or none when there is none.
       type: str
       returned: always
+    chain:
+      description: The chain that DOCKER-USER jumps to, or none when there is none.
+      type: str
+      returned: always
+    gaps:
+      description:
+        - What the policy does not see, when it is carried by C(docker_user). The kinds are C(docker_proxy), ports that
+          docker-proxy serves, and C(no_jump), an IP version for which Docker does not jump to C(DOCKER-USER), with the
+          published ports that are open for this reason.
+        - And the moments at which others take the chains or the jump away, C(network_create) and C(firewalld_reload).
+      type: list
+      elements: dict
+      returned: always
+      contains:
+        kind:
+          description: The kind.
+          type: str
+          returned: always
+        ip_version:
+          description: 4 or 6, or none for both.
+          type: int
+          returned: always
+        ports:
+          description: Ports such as C(tcp 8443).
+          type: list
+          elements: str
+          returned: always
     bridges:
       description: The interfaces behind which containers live.
       type: list

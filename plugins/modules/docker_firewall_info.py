@@ -202,13 +202,13 @@ audit:
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils._converge.module import look
-from ..module_utils._firewall.parameters import FIREWALL_INFO_SPEC, TOOLS
+from ..module_utils._firewall.parameters import FIREWALL_INFO_SPEC, INFO_TOOLS
 from ..module_utils._firewall.tasks import look_at_firewall
 
 
 def main() -> None:
     module = AnsibleModule(argument_spec=FIREWALL_INFO_SPEC, supports_check_mode=True)
-    look(module, look_at_firewall, TOOLS)
+    look(module, look_at_firewall, INFO_TOOLS)
 
 
 if __name__ == "__main__":

@@ -68,7 +68,7 @@ def _place(listener: Listener) -> str:
 
 
 def _open_by_default(host: Host) -> bool:
-    return host.table is not None and not drops_unnamed(host.table)
+    return host.policy is not None and not drops_unnamed(host.policy)
 
 
 def _version(audit: Audit) -> int | None:
@@ -77,7 +77,7 @@ def _version(audit: Audit) -> int | None:
 
 def _loopback(audit: Audit, host: Host) -> Sentences:
     version = _version(audit)
-    if host.docker is None or version is None or version >= _RAW_SINCE or (host.table and not _open_by_default(host)):
+    if host.docker is None or version is None or version >= _RAW_SINCE or (host.policy and not _open_by_default(host)):
         return
     if audit.ipv4 is None or not audit.ipv4.order.translates:
         return  # by docker-proxy nobody comes to loopback
@@ -94,7 +94,7 @@ def _on_loopback(host: Host) -> list[str]:
         return []
     return [
         f"{each.published.host_port}/{each.published.protocol} of container '{each.published.container}'"
-        for each in covered(host.table, host.docker.published)
+        for each in covered(host.policy, host.docker.published)
         if each.published.running and each.published.host_address.startswith("127.") and not each.policies
     ]
 
@@ -102,10 +102,10 @@ def _on_loopback(host: Host) -> list[str]:
 def _proxies(audit: Audit, host: Host) -> Sentences:
     """Docker-proxies whose port Docker does not tell of: nothing but the input hook could see them."""
     known = {(each.protocol, each.host_port) for each in host.docker.published} if host.docker else set()
-    if host.table is not None and not drops_unnamed(host.table):
+    if host.policy is not None and not drops_unnamed(host.policy):
         for each in audit.listeners:
             at = (each.socket.protocol, each.socket.port)
-            if each.is_proxy and each.reachable and at not in known and not policies_of(host.table, each):
+            if each.is_proxy and each.reachable and at not in known and not policies_of(host.policy, each):
                 yield (
                     f"{PROXY} listens on {_place(each)}, which Docker does not tell of, and which no policy names: "
                     "only the host's own rules, if any, decide on it. Name it in a policy, or restart Docker."
@@ -116,7 +116,7 @@ def _services(audit: Audit, host: Host) -> Sentences:
     if audit.answers is None or not _open_by_default(host):
         return
     for each in audit.answers.services or ():
-        if each.ingress and not service_policies(host.table, each):  # else it is a container's port
+        if each.ingress and not service_policies(host.policy, each):  # else it is a container's port
             yield (
                 f"Port {each.port}/{each.protocol} of the Swarm service '{each.name}' is named by no policy, and open "
                 "to everybody; name it in a policy."
@@ -165,10 +165,10 @@ def _names(names: t.Iterable[str]) -> str:
 
 def _raw(audit: Audit, host: Host) -> Sentences:
     told, version = audit.answers, _version(audit)
-    if told is None or version is None or version < _RAW_SINCE or audit.ipv4 is None or host.table is None:
+    if told is None or version is None or version < _RAW_SINCE or audit.ipv4 is None or host.policy is None:
         return
     bridged = len(told.containers) > len(told.on_host)
-    if bridged and audit.ipv4.order.translates and not audit.ipv4.order.raw_drops and not drops_direct(host.table):
+    if bridged and audit.ipv4.order.translates and not audit.ipv4.order.raw_drops and not drops_direct(host.policy):
         yield (
             "Docker's drops in the table raw are missing: containers' own addresses are open to whoever has a route. "
             "Set direct_access to drop, or unset DOCKER_INSECURE_NO_IPTABLES_RAW and allow-direct-routing."

@@ -9,25 +9,38 @@ from __future__ import annotations
 
 import typing as t
 
+from .backends import BACKENDS
 from .coverage import covered
+from .docker_user import ENTRY
 from .host import Host
+from .model import Gap
 from .ruleset import DOCKER, TABLE
 
 
 def facts(host: Host) -> dict[str, t.Any]:
     """Return the firewall as modules return it."""
     return {
-        "backend": "nftables",
+        "backend": next((each.name for each in BACKENDS if each.present(host)), None),
         "table": TABLE if host.table is not None else None,
+        "chain": ENTRY if host.chains else None,
         "bridges": sorted(host.around.get(DOCKER, ())),
         "docker": None if host.docker is None else _docker(host),
         "published": [] if host.docker is None else [_published(each) for each in _covered(host)],
+        "gaps": [_gap(each) for each in _gaps(host)],
         "unconfirmed": _unconfirmed(host),
     }
 
 
 def _covered(host: Host) -> t.Any:
-    return covered(host.table, host.docker.published if host.docker else ())
+    return covered(host.policy, host.docker.published if host.docker else ())
+
+
+def _gaps(host: Host) -> tuple[Gap, ...]:
+    return host.gaps if host.chains and host.table is None else ()
+
+
+def _gap(gap: Gap) -> dict[str, t.Any]:
+    return {"kind": gap.kind, "ip_version": gap.version or None, "ports": list(gap.ports)}
 
 
 def _docker(host: Host) -> dict[str, t.Any]:

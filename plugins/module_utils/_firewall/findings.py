@@ -11,6 +11,7 @@ import typing as t
 
 from . import places
 from .coverage import covered
+from .gaps import sentences
 from .host import Host
 
 
@@ -29,8 +30,11 @@ def _undone(host: Host) -> t.Iterator[str]:
 
 
 def _table(host: Host) -> t.Iterator[str]:
-    if host.table is None:
+    if host.policy is None:
         yield "No policy is loaded: every published port is open to everybody, and so are containers to a route."
+        return
+    if host.table is None:
+        yield from sentences(host.chains, host.gaps)
         return
     for chain in ("forward", "input"):
         found = host.table.chains.get(chain)
@@ -42,9 +46,9 @@ def _ports(host: Host) -> t.Iterator[str]:
     if host.docker is None:
         yield "Docker does not answer, so its published ports are not known."
         return
-    if host.table is None or any("no policy names" in rule for rule in host.table.chains["published"].rules):
+    if host.policy is None or any("no policy names" in rule for rule in host.policy.chains["published"].rules):
         return
-    for each in covered(host.table, host.docker.published):
+    for each in covered(host.policy, host.docker.published):
         if each.reachable and not each.policies:
             port = each.published
             yield (
@@ -54,7 +58,7 @@ def _ports(host: Host) -> t.Iterator[str]:
 
 
 def _units(host: Host) -> t.Iterator[str]:
-    if host.table is None:
+    if host.policy is None:
         return
     if places.LOADER not in host.enabled:
         yield f"{places.LOADER} is not enabled: after a boot there is no policy."

@@ -7,24 +7,29 @@
 
 from __future__ import annotations
 
+import typing as t
 from dataclasses import replace
 
 from .._converge.command import CommandError, Runner
 from .._converge.converge import Pending, Refusal, Resource
 from .._converge.plan import Plan, Step
 from . import program
-from .applying.apply import carry_out, refused
+from .applying.apply import carry_out, refused, refused_rules
+from .applying.restore import RulesRefused, load_rules
+from .docker_user import user_chains, user_rules
 from .host import Host
 from .model import Wanted
 from .nft_text import creation, text_of
+from .observing.iptables import loaded_rules, saved_tables
 from .observing.kernel import loaded_table
 from .observing.namespace import throw_away_network
 from .observing.observe import observe_host
 from .picture import draw
 from .places import NFT
 from .planning import pending_confirmation, plan_firewall
+from .restore_text import kept
 from .ruleset import blueprint
-from .steps import ChangeElements, FirewallStep, LoadTable
+from .steps import ChangeElements, FirewallStep, LoadRules, LoadTable
 
 
 class FirewallResource(Resource[Host]):
@@ -55,18 +60,10 @@ class FirewallResource(Resource[Host]):
 
     def rehearse(self, state: Host, plan: Plan) -> None:
         """Load what is planned where it does no harm, and read it back. Raises :class:`Refusal`."""
-        if not any(isinstance(step, (LoadTable, ChangeElements)) for step in plan):
-            return
-        made = blueprint(self.want, state.around)
-        lines = creation(made)
-        with throw_away_network():
-            try:
-                self.runner.run((NFT, "-f", "-"), data=text_of(lines).encode())
-            except CommandError as error:
-                raise Refusal(str(refused(error, lines))) from error
-            found = loaded_table(self.runner)
-        if found != made.table:
-            raise Refusal("This host's nft does not read back the rules that it was given; please report it as a bug.")
+        for step in plan:
+            rehearsal = _REHEARSALS.get(type(step))
+            if rehearsal is not None:
+                rehearsal(self.want, state, self.runner)
 
     def apply(self, step: Step) -> None:
         """Carry out one step."""
@@ -81,3 +78,35 @@ class FirewallResource(Resource[Host]):
     def picture(self, state: Host) -> str:
         """Draw the policies."""
         return draw(state)
+
+
+def _rehearse_table(want: Wanted, state: Host, runner: Runner) -> None:
+    made = blueprint(want, state.around)
+    lines = creation(made)
+    with throw_away_network():
+        try:
+            runner.run((NFT, "-f", "-"), data=text_of(lines).encode())
+        except CommandError as error:
+            raise Refusal(str(refused(error, lines))) from error
+        found = loaded_table(runner)
+    if found != made.table:
+        raise Refusal("This host's nft does not read back the rules that it was given; please report it as a bug.")
+
+
+def _rehearse_rules(want: Wanted, state: Host, runner: Runner) -> None:
+    made = {version: user_chains(want, state.around, version) for version in ((4, 6) if state.has_ipv6 else (4,))}
+    with throw_away_network():
+        try:
+            load_rules({version: kept(chains) for version, chains in made.items()}, runner)
+        except RulesRefused as refusal:
+            raise Refusal(refused_rules(refusal)) from refusal
+        found = loaded_rules({version: saved_tables(version, runner) for version in made})
+    if found != {version: user_rules(chains) for version, chains in made.items()}:
+        raise Refusal("This host's iptables does not list the rules that it was given; please report it as a bug.")
+
+
+_REHEARSALS: t.Mapping[type[Step], t.Callable[[Wanted, Host, Runner], None]] = {
+    LoadTable: _rehearse_table,
+    ChangeElements: _rehearse_table,
+    LoadRules: _rehearse_rules,
+}

@@ -10,7 +10,8 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass, field
 
-from .model import Around, Docker, Table, Undo
+from .docker_user import as_table
+from .model import Around, Docker, Gap, Table, Undo, UserRules
 
 
 @dataclass(frozen=True)
@@ -18,13 +19,16 @@ class Host:
     """The state that is observed, and that plans lead from.
 
     ``docker`` is None when the daemon does not answer; ``around`` is then what was known last. ``table`` is None when
-    it is not loaded. ``files`` are the contents of those managed files that are there, ``program`` is the digest of
-    the installed one. ``enabled`` and ``active`` are units.
+    it is not loaded. ``chains`` are those below DOCKER-USER by IP version, ``gaps`` what these cannot see; both are
+    looked at where chains are wanted, or may be. ``files`` are the contents of those managed files that are there,
+    ``program`` is the digest of the installed one. ``enabled`` and ``active`` are units.
     """
 
     around: Around = field(default_factory=dict)
     docker: Docker | None = None
     table: Table | None = None
+    chains: t.Mapping[int, UserRules] = field(default_factory=dict)
+    gaps: tuple[Gap, ...] = ()
     files: t.Mapping[str, str] = field(default_factory=dict)
     program: str = ""
     enabled: frozenset[str] = frozenset()
@@ -32,3 +36,8 @@ class Host:
     undo: Undo | None = None
     has_ipv6: bool = True
     uplinks: frozenset[str] = frozenset()
+
+    @property
+    def policy(self) -> Table | None:
+        """What decides on packets, whatever carries it, in the words of the table; None when nothing does."""
+        return as_table(self.chains) if self.table is None else self.table

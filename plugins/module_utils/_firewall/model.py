@@ -166,6 +166,26 @@ class Table:
 
 
 @dataclass(frozen=True)
+class UserRules:
+    """Our chains of one IP version below DOCKER-USER: the comments that identify their rules, by chain.
+
+    ``jumps`` are the numbers of the rules in DOCKER-USER that lead to them.
+    """
+
+    chains: t.Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    jumps: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Gap:
+    """What DOCKER-USER does not see, by :mod:`gaps`; ``ports`` are such as ``tcp 8443``."""
+
+    kind: str
+    version: int = 0
+    ports: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Undo:
     """A change that nobody has confirmed yet. ``armed`` is false when its time is up, or the host was started anew."""
 

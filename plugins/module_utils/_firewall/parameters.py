@@ -43,6 +43,7 @@ FIREWALL_SPEC: dict[str, dict[str, t.Any]] = {
     "default": {"type": "str", "choices": ["return", "drop"], "default": "return"},
     "direct_access": {"type": "str", "choices": ["return", "drop"], "default": "drop"},
     "cut_existing": {"type": "bool", "default": False},
+    "backend": {"type": "str", "choices": ["auto", "nftables", "docker_user"], "default": "auto"},
     "confirm_timeout": {"type": "int", "default": 0},
     "confirm": {"type": "str"},
     "docker_socket": {"type": "path", "default": "/run/docker.sock"},
@@ -151,6 +152,7 @@ def wanted_firewall(parameters: Parameters) -> Wanted:
         drop_unnamed=parameters["default"] == "drop",
         drop_direct=parameters["direct_access"] == "drop",
         cut_existing=parameters["cut_existing"],
+        backend=parameters["backend"],
         confirm_timeout=timeout,
         confirm=parameters.get("confirm") or "",
         token=secrets.token_hex(16),
@@ -159,5 +161,6 @@ def wanted_firewall(parameters: Parameters) -> Wanted:
     )
 
 
-#: Programs that are needed on the host, each with the Debian package that brings it.
-TOOLS = {"nft": "nftables", "systemctl": "systemd", "systemd-run": "systemd"}
+#: Programs that are needed on the host whatever carries the policy, each with the Debian package that brings it.
+TOOLS = {"systemctl": "systemd", "systemd-run": "systemd"}
+INFO_TOOLS = {"nft": "nftables", "systemctl": "systemd"}

@@ -21,12 +21,13 @@ _MOST_SOURCES = 12
 def draw(host: Host) -> str:
     """Return the firewall in a few lines: a policy for each, then what holds for the rest."""
     lines = []
-    if host.table is None:
+    policy = host.policy
+    if policy is None:
         lines.append("no policy: every published port is open to everybody")
     else:
         lines += [f"Docker's bridges: {_listed(host.around.get(DOCKER, frozenset())) or 'none'}"]
-        lines += _policies(host.table)
-        lines += _rest(host.table)
+        lines += _policies(policy)
+        lines += _rest(policy)
     if host.undo is not None and host.undo.armed:
         lines.append("not confirmed: undone when its time is up, or at the next boot")
     if host.program:

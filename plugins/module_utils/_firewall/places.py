@@ -7,6 +7,9 @@
 
 from __future__ import annotations
 
+import re
+import typing as t
+
 from .nft_text import Line, text_of
 
 STATE = "/var/lib/baremetal.fabric/docker_firewall"
@@ -20,12 +23,23 @@ CANDIDATE_FILE = f"{STATE}/candidate.nft"
 UNDO_FILE = f"{STATE}/undo.nft"
 UNDO_RECORD = f"{STATE}/undo.json"
 UNDO_UNIT = "docker-firewall-undo"
+#: The same three for chains below DOCKER-USER, by IP version.
+RULES_FILES = {version: f"{STATE}/rules.v{version}" for version in (4, 6)}
+CANDIDATE_RULES = {version: f"{STATE}/candidate.v{version}" for version in (4, 6)}
+UNDO_RULES = {version: f"{STATE}/undo.v{version}" for version in (4, 6)}
+#: What carries an undo out, also when no program is installed yet.
+UNDO_PROGRAM = f"{STATE}/undo.pyz"
+#: What is of no use once a change is confirmed, or known to be undone.
+TEMPORARY_FILES = (CANDIDATE_FILE, UNDO_FILE)
+TEMPORARY_RULES = (*CANDIDATE_RULES.values(), *UNDO_RULES.values(), UNDO_PROGRAM)
 
 PROGRAM = "/usr/local/lib/baremetal.fabric/docker_firewall.pyz"
 UNITS = "/etc/systemd/system"
 LOADER = "docker-firewall.service"
 WATCHER = "docker-firewall-watch.service"
+FIREWALLD = "firewalld.service"
 NFT = "/usr/sbin/nft"
+PYTHON = "/usr/bin/python3"
 
 #: Nobody else may change what is loaded at boot.
 DIRECTORY_MODE = 0o700
@@ -43,12 +57,12 @@ After=systemd-modules-load.service nftables.service netfilter-persistent.service
 [Service]
 Type=oneshot
 RemainAfterExit=yes
-ExecStart={NFT} -f {TABLE_FILE}
-ExecReload={NFT} -f {TABLE_FILE}
-CapabilityBoundingSet=CAP_NET_ADMIN
+ExecStart=LOAD
+ExecReload=LOAD
 NoNewPrivileges=yes
 ProtectSystem=strict
 ProtectHome=yes
+SANDBOX
 
 [Install]
 WantedBy=sysinit.target
@@ -60,10 +74,9 @@ After={LOADER} docker.socket
 StartLimitIntervalSec=0
 
 [Service]
-ExecStart=/usr/bin/python3 -I {PROGRAM} SOCKET
+ExecStart=WATCH
 Restart=always
 RestartSec=1
-CapabilityBoundingSet=CAP_NET_ADMIN
 NoNewPrivileges=yes
 ProtectSystem=strict
 ReadWritePaths={STATE}
@@ -71,7 +84,7 @@ RuntimeDirectory=baremetal.fabric
 RuntimeDirectoryPreserve=yes
 ProtectHome=yes
 PrivateTmp=yes
-RestrictAddressFamilies=AF_UNIX AF_NETLINK
+SANDBOX
 
 [Install]
 WantedBy=multi-user.target
@@ -83,7 +96,7 @@ Wants={LOADER}
 After={LOADER}
 
 [Service]
-ExecStartPre={NFT} -f {TABLE_FILE}
+ExecStartPre=LOAD
 """
 
 # One transaction each: the policy is never absent in between (nft(8), "-f").
@@ -97,16 +110,42 @@ ExecStop={NFT} -f {STATE}/nftables-stop.nft
 """
 
 
+_NFT_SANDBOX = "CapabilityBoundingSet=CAP_NET_ADMIN\nRestrictAddressFamilies=AF_UNIX AF_NETLINK"
+# Legacy iptables speaks to the kernel through a raw socket, and has a lock in /run (iptables(8), "--wait").
+_IPTABLES_SANDBOX = (
+    "CapabilityBoundingSet=CAP_NET_ADMIN CAP_NET_RAW\n"
+    "RestrictAddressFamilies=AF_UNIX AF_NETLINK AF_INET AF_INET6\n"
+    "ReadWritePaths=/run"
+)
+
+
+def _units(load: str, watch: str, sandbox: str) -> dict[str, str]:
+    texts = {LOADER: _LOADER_TEXT, WATCHER: _WATCHER_TEXT, "docker.service.d/50-docker-firewall.conf": _DOCKER_TEXT}
+    filled = {"LOAD": load, "WATCH": watch, "SANDBOX": sandbox}
+    for mark, value in filled.items():
+        texts = {name: re.sub(rf"(?m)(^|=){mark}$", rf"\g<1>{value}", text) for name, text in texts.items()}
+    return {f"{UNITS}/{name}": text for name, text in texts.items()}
+
+
 def standing_files(socket: str) -> dict[str, str]:
-    """Return the files that are the same for every policy, by path. ``socket`` is Docker's."""
+    """Return the files that are the same for every policy in a table, by path. ``socket`` is Docker's."""
     return {
-        f"{UNITS}/{LOADER}": _LOADER_TEXT,
-        f"{UNITS}/{WATCHER}": _WATCHER_TEXT.replace("SOCKET", socket),
-        f"{UNITS}/docker.service.d/50-docker-firewall.conf": _DOCKER_TEXT,
+        **_units(f"{NFT} -f {TABLE_FILE}", f"{PYTHON} -I {PROGRAM} watch {socket}", _NFT_SANDBOX),
         f"{UNITS}/nftables.service.d/50-docker-firewall.conf": _NFTABLES_TEXT,
         f"{STATE}/nftables-start.nft": f'{_HEAD}include "/etc/nftables.conf"\ninclude "{TABLE_FILE}"\n',
         f"{STATE}/nftables-stop.nft": f'{_HEAD}flush ruleset\ninclude "{TABLE_FILE}"\n',
     }
+
+
+def loading(program: str, files: t.Mapping[int, str]) -> tuple[str, ...]:
+    """Return the command that has a program load the kept rules of each IP version."""
+    return (PYTHON, "-I", program, "load", *(files[version] for version in sorted(files)))
+
+
+def user_standing_files(socket: str) -> dict[str, str]:
+    """Return the same for a policy below DOCKER-USER."""
+    load = " ".join(loading(PROGRAM, RULES_FILES))
+    return _units(load, f"{PYTHON} -I {PROGRAM} guard {socket}", _IPTABLES_SANDBOX)
 
 
 def table_file(lines: list[Line], include: bool = True) -> str:

@@ -15,39 +15,24 @@ from __future__ import annotations
 import typing as t
 
 from .._converge.converge import Pending
-from .._converge.plan import Plan
-from . import difference, places
+from .._converge.plan import Argv, Plan
+from . import places
+from .backends import BACKENDS, Backend, Steps, chosen, others
 from .host import Host
-from .model import Around, Wanted
-from .nft_text import creation
+from .model import Wanted
 from .refusals import check
-from .ruleset import Blueprint, blueprint
 from .steps import (
     ArmUndo,
-    ChangeElements,
-    DeleteTable,
     DisarmUndo,
-    FirewallStep,
     ForgetUndone,
     InstallProgram,
-    LoadTable,
     RemoveFiles,
     StartUnits,
     StopUnits,
     WriteFiles,
 )
-from .surroundings import around_text
 
 _OWN_UNITS = (places.LOADER, places.WATCHER)
-Steps = t.List[FirewallStep]
-
-
-def policy_files(made: Blueprint, around: Around) -> dict[str, str]:
-    """Return the files that are loaded at boot, by path."""
-    return {
-        places.AROUND_FILE: around_text(around),
-        places.TABLE_FILE: places.table_file(creation(made.without_around())),
-    }
 
 
 def plan_firewall(host: Host, want: Wanted, program: str) -> Plan:
@@ -58,56 +43,55 @@ def plan_firewall(host: Host, want: Wanted, program: str) -> Plan:
     check(host, want)
     if want.absent:
         return Plan(_removal(host))
-    made = blueprint(want, host.around)
-    kernel = _kernel(host, want, made)
+    backend = chosen(want)
+    backend.check(host)
+    kernel = _kernel(host, want, backend)
     steps: Steps = []
     if host.undo is not None and not host.undo.armed:
         steps.append(ForgetUndone(host.undo.since, "nobody confirmed it in time, or the host was started anew"))
     if _waits_for_confirmation(host, want, kernel):
-        return Plan([*steps, *_tentatively(host, want, kernel, made)])
+        return Plan([*steps, *_tentatively(host, want, kernel, backend)])
     if host.undo is not None and host.undo.armed:
         confirmed = "a new connection reached the host" if want.confirm else "no confirmation is asked for any more"
         steps.append(DisarmUndo(confirmed))
-    steps += _files(host, want, made)
-    if host.program != program:
-        steps.append(InstallProgram(program, "it is missing or another version"))
+    steps += _files(host, want, program, backend)
     steps += kernel
-    return Plan([*steps, *_units(host, steps)])
+    steps += _units(host, steps)
+    return Plan([*steps, *_left_by_others(host, want, backend)])
 
 
-def _policy_changes(kernel: Steps) -> bool:
-    return any(not (isinstance(step, ChangeElements) and difference.follows_docker(step.changes)) for step in kernel)
+def _kernel(host: Host, want: Wanted, backend: Backend) -> Steps:
+    """The new policy comes first, so that there is no moment without one."""
+    steps = backend.kernel(host, want, _asks(want))
+    for other in others(backend):
+        steps += other.removal(f"the policy is with {backend.name} now", host)
+    return steps
 
 
 def _waits_for_confirmation(host: Host, want: Wanted, kernel: Steps) -> bool:
     if want.confirm or not want.confirm_timeout:
         return False
-    return _policy_changes(kernel) or (host.undo is not None and host.undo.armed)
+    return any(step.changes_policy for step in kernel) or (host.undo is not None and host.undo.armed)
 
 
-def _tentatively(host: Host, want: Wanted, kernel: Steps, made: Blueprint) -> Steps:
+def _tentatively(host: Host, want: Wanted, kernel: Steps, backend: Backend) -> Steps:
     if not kernel:
         return []  # it is there, and waits
     armed = host.undo is not None and host.undo.armed
-    arm = ArmUndo(want.confirm_timeout, want.token, armed, "confirm_timeout asks for it")
-    if not any(isinstance(step, LoadTable) for step in kernel):
+    restores = _restores(host, backend, armed)
+    arm = ArmUndo(want.confirm_timeout, want.token, armed, restores, "confirm_timeout asks for it")
+    if not any(step.loads_files for step in kernel):
         return [arm, *kernel]
-    text = places.table_file(creation(made.without_around()), include=False)
-    text += around_text(host.around)
-    return [arm, WriteFiles({places.CANDIDATE_FILE: text}, "what is to be confirmed", "it is loaded next"), *kernel]
+    text = backend.candidate_files(host, want)
+    return [arm, WriteFiles(text, "what is to be confirmed", "it is loaded next"), *kernel]
 
 
-def _kernel(host: Host, want: Wanted, made: Blueprint) -> Steps:
-    table = made.table
-    if host.table == table:
-        return []
-    if host.table is None or not difference.same_shape(host.table, table):
-        path = places.CANDIDATE_FILE if _asks(want) else places.TABLE_FILE
-        reason = "it is not loaded" if host.table is None else "its chains or sets are not as declared"
-        return [LoadTable(path, table, len(want.policies), reason, tuple(creation(made)))]
-    changes = difference.changes(host.table, table)
-    reason = "Docker's networks or ports changed" if difference.follows_docker(changes) else "sources or ports changed"
-    return [ChangeElements(changes, made.keys, made.owners, reason)]
+def _restores(host: Host, backend: Backend, armed: bool) -> tuple[Argv, ...]:
+    """What is in force now comes back before what is new goes; and what an earlier undo would restore, too."""
+    first = [each for each in BACKENDS if each.present(host)]
+    earlier = [each for each in BACKENDS if armed and each.restoring()[0] in host.files]
+    found = dict.fromkeys((*earlier, *first, backend))
+    return tuple(each.restoring()[1] for each in found)
 
 
 def _asks(want: Wanted) -> bool:
@@ -118,12 +102,14 @@ def _differing(host: Host, files: t.Mapping[str, str]) -> dict[str, str]:
     return {path: text for path, text in files.items() if host.files.get(path) != text}
 
 
-def _files(host: Host, want: Wanted, made: Blueprint) -> Steps:
+def _files(host: Host, want: Wanted, program: str, backend: Backend) -> Steps:
     steps: Steps = []
-    policy = _differing(host, policy_files(made, host.around))
+    policy = _differing(host, backend.policy_files(host, want))
     if policy:
-        steps.append(WriteFiles(policy, "the policy", "it is loaded at boot"))
-    standing = _differing(host, places.standing_files(want.docker_socket))
+        steps.append(backend.keeping(policy, "the policy", "it is loaded at boot"))
+    if host.program != program:
+        steps.append(InstallProgram(program, "it is missing or another version"))
+    standing = _differing(host, backend.standing_files(want.docker_socket))
     if standing:
         steps.append(WriteFiles(standing, "units", "they keep the policy in place"))
     return steps
@@ -142,6 +128,13 @@ def _units(host: Host, before: Steps) -> Steps:
     return [StartUnits(enable, tuple(start), "they keep the policy in place")]
 
 
+def _left_by_others(host: Host, want: Wanted, backend: Backend) -> Steps:
+    own = backend.paths(want.docker_socket)
+    found = {path for other in others(backend) for path in other.paths(want.docker_socket) if path in host.files}
+    left = tuple(sorted(found - set(own)))
+    return [RemoveFiles(left, f"the policy is with {backend.name} now")] if left else []
+
+
 def _removal(host: Host) -> Steps:
     steps: Steps = []
     if host.undo is not None and host.undo.armed:
@@ -149,8 +142,8 @@ def _removal(host: Host) -> Steps:
     units = tuple(unit for unit in _OWN_UNITS if unit in host.enabled | host.active)
     if units:
         steps.append(StopUnits(units, "the policy shall be absent"))
-    if host.table is not None:
-        steps.append(DeleteTable("the policy shall be absent"))
+    for backend in BACKENDS:
+        steps += backend.removal("the policy shall be absent", host)
     paths = (*host.files, *((places.PROGRAM,) if host.program else ()))
     if host.undo is not None:
         paths += (places.UNDO_FILE, places.UNDO_RECORD)

@@ -13,7 +13,7 @@ import io
 import pkgutil
 import zipfile
 
-#: Below module_utils. What the watcher imports, and the empty files that make packages.
+#: Below module_utils. What it imports, and the empty files that make packages.
 MODULES = (
     "_converge/__init__.py",
     "_converge/command.py",
@@ -22,23 +22,34 @@ MODULES = (
     "_converge/plan.py",
     "_firewall/__init__.py",
     "_firewall/difference.py",
+    "_firewall/daemon_settings.py",
     "_firewall/docker_facts.py",
+    "_firewall/docker_user.py",
+    "_firewall/gaps.py",
+    "_firewall/guard.py",
+    "_firewall/iptables_text.py",
     "_firewall/model.py",
     "_firewall/nft_json.py",
     "_firewall/nft_text.py",
+    "_firewall/on_host.py",
     "_firewall/places.py",
+    "_firewall/restore_text.py",
     "_firewall/ruleset.py",
+    "_firewall/sockets.py",
     "_firewall/surroundings.py",
     "_firewall/watch.py",
     "_firewall/applying/__init__.py",
     "_firewall/applying/files.py",
+    "_firewall/applying/restore.py",
     "_firewall/observing/__init__.py",
     "_firewall/observing/docker.py",
     "_firewall/observing/docker_api.py",
+    "_firewall/observing/iptables.py",
     "_firewall/observing/kernel.py",
+    "_firewall/observing/processes.py",
 )
 _PACKAGE = "fabric"
-_MAIN = f"import sys\n\nfrom {_PACKAGE}._firewall.watch import main\n\nsys.exit(main(sys.argv[1:]))\n"
+_MAIN = f"import sys\n\nfrom {_PACKAGE}._firewall.on_host import main\n\nsys.exit(main(sys.argv[1:]))\n"
 #: zip's first day, so that the same sources give the same bytes.
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 

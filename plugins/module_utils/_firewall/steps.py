@@ -12,15 +12,27 @@ from dataclasses import dataclass, field, replace
 
 from .._converge.plan import Argv, Step
 from . import places
-from .difference import with_changes
+from .difference import follows_docker, with_changes
+from .docker_user import ENTRY
 from .host import Host
-from .model import Table, Undo
+from .model import Table, Undo, UserRules
 from .nft_text import Change, Line, changing
+from .restore_text import RESTORE
 from .ruleset import TABLE
 
 
 class FirewallStep(Step):
     """A step, and the host that it leads to."""
+
+    @property
+    def changes_policy(self) -> bool:
+        """Whether what is denied may be other than before: not if the step only follows Docker."""
+        return True
+
+    @property
+    def loads_files(self) -> bool:
+        """Whether it reads what is to be loaded from files that have to be there."""
+        return False
 
     def after(self, host: Host) -> Host:
         """Return ``host`` once the step is done."""
@@ -29,6 +41,12 @@ class FirewallStep(Step):
 
 def _count(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _settled(host: Host) -> Host:
+    """The host without a change that waits."""
+    temporary = (*places.TEMPORARY_FILES, *places.TEMPORARY_RULES)
+    return replace(host, files={path: text for path, text in host.files.items() if path not in temporary}, undo=None)
 
 
 @dataclass(frozen=True)
@@ -43,16 +61,20 @@ class ForgetUndone(FirewallStep):
         return f"Take note that the change of {self.since} was undone"
 
     def after(self, host: Host) -> Host:
-        return replace(host, undo=None)
+        return _settled(host)
 
 
 @dataclass(frozen=True)
 class ArmUndo(FirewallStep):
-    """Have what is loaded now loaded again in a while. An earlier undo that still waits stays what it is."""
+    """Have what is loaded now loaded again in a while. An earlier undo that still waits stays what it is.
+
+    ``restores`` are the commands that do it, each with the files that it loads, by what was in force first.
+    """
 
     seconds: int
     token: str
     again: bool
+    restores: tuple[Argv, ...]
     reason: str
 
     @property
@@ -61,6 +83,7 @@ class ArmUndo(FirewallStep):
 
     @property
     def commands(self) -> tuple[Argv, ...]:
+        script = "; ".join(" ".join(argv) for argv in self.restores)
         return (
             *((("systemctl", "stop", f"{places.UNDO_UNIT}.timer"),) if self.again else ()),
             (
@@ -70,9 +93,7 @@ class ArmUndo(FirewallStep):
                 f"--on-active={self.seconds}s",
                 "--timer-property=AccuracySec=100ms",
                 "--description=Undo a change of docker_firewall that nobody has confirmed",
-                places.NFT,
-                "-f",
-                places.UNDO_FILE,
+                *(self.restores[0] if len(self.restores) == 1 else ("/bin/sh", "-c", script)),
             ),
         )
 
@@ -94,6 +115,13 @@ class WriteFiles(FirewallStep):
 
     def after(self, host: Host) -> Host:
         return replace(host, files={**host.files, **self.files})
+
+
+@dataclass(frozen=True)
+class KeepRules(WriteFiles):
+    """Write the rules that are loaded at boot, once they were loaded where it does no harm: a line that the kernel
+    refuses would keep Docker from starting.
+    """
 
 
 @dataclass(frozen=True)
@@ -129,6 +157,10 @@ class LoadTable(FirewallStep):
     def commands(self) -> tuple[Argv, ...]:
         return ((places.NFT, "-f", self.path),)
 
+    @property
+    def loads_files(self) -> bool:
+        return True
+
     def after(self, host: Host) -> Host:
         return replace(host, table=self.table)
 
@@ -141,6 +173,10 @@ class ChangeElements(FirewallStep):
     keys: t.Mapping[str, str]
     owners: t.Mapping[str, str]
     reason: str
+
+    @property
+    def changes_policy(self) -> bool:
+        return not follows_docker(self.changes)
 
     @property
     def title(self) -> str:
@@ -161,6 +197,55 @@ class ChangeElements(FirewallStep):
 
     def after(self, host: Host) -> Host:
         return host if host.table is None else replace(host, table=with_changes(host.table, self.changes))
+
+
+@dataclass(frozen=True)
+class LoadRules(FirewallStep):
+    """Replace our chains below DOCKER-USER, and put the jump to them first, in one transaction per IP version."""
+
+    files: t.Mapping[int, str]
+    rules: t.Mapping[int, UserRules]
+    policies: int
+    reason: str
+    follows: bool = False
+
+    @property
+    def title(self) -> str:
+        return f"Load the chain {ENTRY} with {_count(self.policies, 'policy').replace('policys', 'policies')}"
+
+    @property
+    def commands(self) -> tuple[Argv, ...]:
+        return tuple(RESTORE[version] for version in sorted(self.files))
+
+    @property
+    def changes_policy(self) -> bool:
+        return not self.follows
+
+    @property
+    def loads_files(self) -> bool:
+        return True
+
+    def after(self, host: Host) -> Host:
+        return replace(host, chains=self.rules)
+
+
+@dataclass(frozen=True)
+class DeleteRules(FirewallStep):
+    """Remove our chains below DOCKER-USER and the jump to them."""
+
+    versions: tuple[int, ...]
+    reason: str
+
+    @property
+    def title(self) -> str:
+        return f"Delete the chain {ENTRY} and what it leads to"
+
+    @property
+    def commands(self) -> tuple[Argv, ...]:
+        return tuple(RESTORE[version] for version in self.versions)
+
+    def after(self, host: Host) -> Host:
+        return replace(host, chains={})
 
 
 @dataclass(frozen=True)
@@ -203,7 +288,7 @@ class DisarmUndo(FirewallStep):
         return (("systemctl", "stop", f"{places.UNDO_UNIT}.timer"),)
 
     def after(self, host: Host) -> Host:
-        return replace(host, undo=None)
+        return _settled(host)
 
 
 @dataclass(frozen=True)

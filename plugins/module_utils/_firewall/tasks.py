@@ -13,6 +13,7 @@ from .._converge.command import Runner
 from .._converge.module import Task
 from .audit_facts import audit_facts
 from .audit_findings import audit_findings, open_daemon
+from .backends import chosen
 from .facts import facts
 from .findings import findings
 from .firewall import FirewallResource
@@ -44,7 +45,7 @@ def firewall_task(parameters: Parameters) -> Task[Host]:
         resource=lambda runner: FirewallResource(want, runner),
         lock=LOCK,
         facts=results,
-        tools=TOOLS,
+        tools={**chosen(want).tools, **TOOLS},
         warnings=(lambda _before, _after: ()) if want.absent else warnings,
     )
 
@@ -55,4 +56,4 @@ def look_at_firewall(parameters: Parameters, runner: Runner) -> dict[str, t.Any]
     host = observe_host(Wanted(docker_socket=socket), runner)
     audit = observe_audit(socket, host, runner)
     told = (*open_daemon(audit), *findings(host), *audit_findings(audit, host))
-    return {**results(host), "findings": list(told), "audit": audit_facts(audit, host.table), "picture": draw(host)}
+    return {**results(host), "findings": list(told), "audit": audit_facts(audit, host.policy), "picture": draw(host)}

@@ -62,6 +62,7 @@ def wishes(draw: st.DrawFn) -> Wanted:
         default=draw(st.sampled_from(["return", "drop"])),
         direct_access=draw(st.sampled_from(["return", "drop"])),
         cut_existing=draw(st.booleans()),
+        backend=draw(st.sampled_from(["auto", "nftables", "docker_user"])),
         confirm_timeout=draw(st.sampled_from([0, 60])),
         state=draw(st.sampled_from(["present", "present", "present", "absent"])),
     )

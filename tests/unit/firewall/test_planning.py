@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import typing as t
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
@@ -15,9 +16,16 @@ from hypothesis import strategies as st
 
 from ansible_collections.baremetal.fabric.plugins.module_utils._converge.converge import Refusal
 from ansible_collections.baremetal.fabric.plugins.module_utils._firewall import places
+from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.backends import chosen
+from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.docker_user import user_chains, user_rules
 from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.host import Host
-from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.model import Table, Undo, Wanted
-from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.planning import plan_firewall, policy_files
+from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.model import (
+    Table,
+    Undo,
+    UserRules,
+    Wanted,
+)
+from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.planning import plan_firewall
 from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.ruleset import blueprint
 from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.steps import (
     ArmUndo,
@@ -61,8 +69,28 @@ def converged(host: Host, want: Wanted) -> Host:
     return host
 
 
-def table_of(want: Wanted) -> Table | None:
-    return None if want.absent else blueprint(want, AROUND).table
+#: What the kernel has: the table, and the chains below DOCKER-USER.
+Kernel = tuple[Table | None, Mapping[int, UserRules]]
+
+
+def kernel(host: Host) -> Kernel:
+    return host.table, host.chains
+
+
+def kernel_of(want: Wanted) -> Kernel:
+    """What a wish leads to."""
+    if want.absent:
+        return None, {}
+    if want.backend == "docker_user":
+        return None, {version: user_rules(user_chains(want, AROUND, version)) for version in (4, 6)}
+    return blueprint(want, AROUND).table, {}
+
+
+def whole(cut: Host, old: Kernel, new: Kernel) -> bool:
+    """Whether a host has one policy or the other, or on the way from one backend to the other both."""
+    table, chains = kernel(cut)
+    both = table in (old[0], new[0]) and chains in (old[1], new[1])
+    return both and ((table is not None or bool(chains)) or (None, {}) in (old, new))
 
 
 @settings(max_examples=40, deadline=None)
@@ -71,43 +99,44 @@ def test_every_wish_is_met_from_wherever_the_last_one_led(wanted: list[Wanted]) 
     host = Host(around=AROUND)
     for want in wanted:
         host = converged(host, want)
-        assert host.table == table_of(want)
+        assert kernel(host) == kernel_of(want)
         assert plan(host, want) == []
     if wanted[-1].absent:
         assert host == Host(around=AROUND)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(wishes(), wishes(), st.integers(0, 20), st.booleans())
 def test_a_run_that_is_cut_off_leaves_the_old_policy_or_the_new_one_and_the_next_run_ends_the_same(
     old: Wanted, new: Wanted, at: int, reboots: bool
 ) -> None:
     start = converged(Host(around=AROUND), old)
-    whole = converged(start, new)
+    end = converged(start, new)
     cut = after(start, plan(start, new)[:at])
-    assert cut.table in (start.table, table_of(new))
+    assert whole(cut, kernel(start), kernel_of(new))
     if reboots:
         cut = booted(cut, (old, new))
-        assert cut.table in (start.table, table_of(new))
-    assert converged(cut, new) == whole
+        assert whole(cut, kernel(start), kernel_of(new))
+    assert converged(cut, new) == end
 
 
 def booted(host: Host, wanted: t.Iterable[Wanted]) -> Host:
-    """What a reboot leaves: the files, and the table that one of these wishes has written into them."""
-    kept = host.files.get(places.TABLE_FILE)
-    table = None
+    """What a reboot leaves: the files, and what the loader loads that one of these wishes has written into them."""
+    found: Kernel = None, {}
+    loader = f"{places.UNITS}/{places.LOADER}"
     for want in wanted:
-        made = blueprint(want, AROUND)
-        if places.LOADER in host.enabled and kept == policy_files(made, AROUND)[places.TABLE_FILE]:
-            table = made.table
+        backend = chosen(want)
+        kept = {**backend.policy_files(host, want), loader: backend.standing_files(want.docker_socket)[loader]}
+        if places.LOADER in host.enabled and all(host.files.get(path) == text for path, text in kept.items()):
+            found = kernel_of(replace(want, absent=False))
     undo = None if host.undo is None else replace(host.undo, armed=False)
-    return replace(host, table=table, active=host.enabled, undo=undo)
+    return replace(host, table=found[0], chains=found[1], active=host.enabled, undo=undo)
 
 
 def test_a_first_policy_is_kept_before_it_is_loaded_and_started_last() -> None:
     steps = plan(Host(around=AROUND), declared(policy()))
     kinds = [type(step).__name__ for step in steps]
-    assert kinds == ["WriteFiles", "WriteFiles", "InstallProgram", "LoadTable", "StartUnits"]
+    assert kinds == ["WriteFiles", "InstallProgram", "WriteFiles", "LoadTable", "StartUnits"]
     start = steps[-1]
     assert isinstance(start, StartUnits)
     assert start.enable == (places.LOADER, places.WATCHER)

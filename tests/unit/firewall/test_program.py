@@ -21,7 +21,7 @@ def test_it_runs_alone_and_says_once_that_docker_is_silent(tmp_path: Path) -> No
     path = tmp_path / "watch.pyz"
     path.write_bytes(program())
     socket = tmp_path / "docker.sock"
-    argv = [sys.executable, "-I", "-S", str(path), str(socket)]
+    argv = [sys.executable, "-I", "-S", str(path), "watch", str(socket)]
     with subprocess.Popen(argv, stderr=subprocess.PIPE, cwd=tmp_path, text=True) as watcher:
         assert watcher.stderr is not None
         line = watcher.stderr.readline()

@@ -10,26 +10,36 @@ from __future__ import annotations
 import datetime
 import json
 import os
+import typing as t
 
 from ..._converge.command import CommandError, Runner
 from ..._converge.converge import StepFailed
 from .. import places, program
 from ..nft_text import Line, blamed, deletion, text_of
+from ..observing.iptables import saved_tables
 from ..observing.kernel import loaded_text
+from ..observing.namespace import throw_away_network
+from ..restore_text import NOTHING, as_kept
+from ..restore_text import blamed as blamed_rules
 from ..steps import (
     ArmUndo,
     ChangeElements,
+    DeleteRules,
     DisarmUndo,
     FirewallStep,
     ForgetUndone,
     InstallProgram,
+    KeepRules,
+    LoadRules,
     LoadTable,
     RemoveFiles,
     WriteFiles,
 )
 from .files import PRIVATE, put, remove
+from .restore import RulesRefused, load_rules, texts_of
 
-_UNDO_RECORDS = (places.UNDO_FILE, places.UNDO_RECORD)
+#: The record goes last: without it nobody knows that there is something to undo.
+_UNDO_RECORDS = (*places.TEMPORARY_FILES, *places.TEMPORARY_RULES, places.UNDO_RECORD)
 
 
 def carry_out(step: FirewallStep, runner: Runner) -> None:
@@ -41,6 +51,8 @@ def carry_out(step: FirewallStep, runner: Runner) -> None:
     elif isinstance(step, ForgetUndone):
         _remove(_UNDO_RECORDS)
     elif isinstance(step, WriteFiles):
+        if isinstance(step, KeepRules):
+            _try_rules(step, runner)
         for path, text in sorted(step.files.items()):
             put(path, text.encode(), PRIVATE if path.startswith(places.STATE) else 0o644)
     elif isinstance(step, InstallProgram):
@@ -49,6 +61,10 @@ def carry_out(step: FirewallStep, runner: Runner) -> None:
         _load(step, runner)
     elif isinstance(step, ChangeElements):
         load_lines(step.lines, runner)
+    elif isinstance(step, LoadRules):
+        _load_rules(texts_of(step.files), runner)
+    elif isinstance(step, DeleteRules):
+        _load_rules(dict.fromkeys(step.versions, NOTHING), runner)
     else:
         for argv in step.commands:
             runner.run(argv)
@@ -83,11 +99,50 @@ def _load(step: LoadTable, runner: Runner) -> None:
         raise refused(error, [Line(line.text, owners.get(line.text, "")) for line in numbered]) from error
 
 
+def _try_rules(step: KeepRules, runner: Runner) -> None:
+    texts = {version: step.files[path] for version, path in places.RULES_FILES.items() if path in step.files}
+    with throw_away_network():
+        _load_rules(texts, runner)
+
+
+def _load_rules(texts: t.Mapping[int, str], runner: Runner) -> None:
+    try:
+        load_rules(texts, runner)
+    except RulesRefused as refusal:
+        raise StepFailed(refused_rules(refusal)) from refusal
+
+
+def refused_rules(refusal: RulesRefused) -> str:
+    """Return what to tell of rules that iptables or the kernel did not take."""
+    words = blamed_rules(refusal.words, refusal.text)
+    return f"The kernel refused the rules for IPv{refusal.version}, and nothing of them is in force; {words}."
+
+
+def _save_table(runner: Runner) -> None:
+    put(places.UNDO_FILE, (text_of(deletion()) + loaded_text(runner)).encode(), PRIVATE)
+
+
+def _save_rules(runner: Runner) -> None:
+    put(places.UNDO_PROGRAM, program.program())
+    # The first is the last: it tells that all are there.
+    for version in sorted(places.UNDO_RULES, reverse=True):
+        try:
+            text = as_kept(saved_tables(version, runner))
+        except CommandError:
+            if version == 4:
+                raise
+            continue  # a kernel without IPv6
+        put(places.UNDO_RULES[version], text.encode(), PRIVATE)
+
+
+_SAVING = {places.UNDO_FILE: _save_table, places.UNDO_RULES[4]: _save_rules}
+
+
 def _arm(step: ArmUndo, runner: Runner) -> None:
-    waiting = step.again and os.path.exists(places.UNDO_FILE)
-    if not waiting:
-        before = loaded_text(runner)
-        put(places.UNDO_FILE, (text_of(deletion()) + before).encode(), PRIVATE)
+    for path, save in _SAVING.items():
+        waiting = step.again and os.path.exists(path)
+        if not waiting and any(path in argv for argv in step.restores):
+            save(runner)
     now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
     put(places.UNDO_RECORD, json.dumps({"token": step.token, "since": now}).encode(), PRIVATE)
     runner.run(("systemctl", "stop", f"{places.UNDO_UNIT}.timer"), accept=(0, 5))
@@ -97,7 +152,7 @@ def _arm(step: ArmUndo, runner: Runner) -> None:
 def _disarm(step: DisarmUndo, runner: Runner) -> None:
     for argv in step.commands:
         runner.run(argv, accept=(0, 5))
-    _remove((*_UNDO_RECORDS, places.CANDIDATE_FILE))
+    _remove(_UNDO_RECORDS)
 
 
 def _remove(paths: tuple[str, ...]) -> None:

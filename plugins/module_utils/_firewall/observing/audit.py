@@ -126,7 +126,7 @@ def _relevant(
     """Yield who listens on ports that Docker publishes or a policy names, docker-proxies, and containers."""
     published = {(each.protocol, each.host_port) for each in host.docker.published} if host.docker else set()
     published |= {(each.protocol, each.port) for each in (told.services or ())} if told else set()
-    named = named_ports(host.table)
+    named = named_ports(host.policy)
     for each in sorted(listening):
         process = serving(owners.get(each.inode, ()))
         if process and process.container and told:

@@ -15,6 +15,8 @@ from ..ruleset import FAMILY, NAME
 
 #: nft(8) names the error only; libnftables quotes strerror(3) of the kernel's answer.
 _ABSENT = "No such file or directory"
+#: Of a program that is not there; without nft nobody has made a table.
+_NOT_INSTALLED = 127
 
 
 def loaded_table(runner: Runner) -> Table | None:
@@ -22,7 +24,7 @@ def loaded_table(runner: Runner) -> Table | None:
     try:
         return parse_table(runner.run((NFT, "--json", "list", "table", FAMILY, NAME)))
     except CommandError as error:
-        if _ABSENT in error.stderr:
+        if _ABSENT in error.stderr or error.rc == _NOT_INSTALLED:
             return None
         raise
 

@@ -14,11 +14,14 @@ import typing as t
 
 from ..._converge.command import Runner
 from .. import places
+from ..backends import BACKENDS, DOCKER_USER
 from ..host import Host
 from ..model import Around, Docker, Table, Undo, Wanted
+from ..restore_text import bridges_of
 from ..ruleset import DOCKER, FOREIGN
 from ..surroundings import last_around
 from . import docker, docker_api
+from .iptables import loaded_rules, observed_gaps, saved_tables
 from .kernel import loaded_table
 
 _ROUTES_4 = "/proc/net/route"
@@ -31,27 +34,39 @@ def observe_host(want: Wanted, runner: Runner) -> Host:
     """Return the host as it is."""
     table = loaded_table(runner)
     files = _files(want)
+    has_ipv6 = os.path.exists(_HAS_IPV6)
     try:
         daemon: Docker | None = docker.look_at_docker(want.docker_socket)
     except docker_api.DockerSilent:
         daemon = None
     enabled, active = _units(runner)
+    saved = {version: saved_tables(version, runner) for version in _looked_at(want, files, has_ipv6)}
     return Host(
         around=docker.around(daemon) if daemon else _around_without_docker(table, files),
         docker=daemon,
         table=table,
+        chains=loaded_rules(saved),
+        gaps=observed_gaps(saved, daemon, places.FIREWALLD in active) if saved else (),
         files=files,
         program=_digest(places.PROGRAM),
         enabled=enabled,
         active=active,
         undo=_undo(runner),
-        has_ipv6=os.path.exists(_HAS_IPV6),
+        has_ipv6=has_ipv6,
         uplinks=uplinks(_text(_ROUTES_4) or "", _text(_ROUTES_6) or ""),
     )
 
 
+def _looked_at(want: Wanted, files: t.Mapping[str, str], has_ipv6: bool) -> tuple[int, ...]:
+    """The IP versions of which iptables is asked: none where nobody has put chains of ours."""
+    traces = (*DOCKER_USER.kept, *DOCKER_USER.temporary)
+    if want.backend != DOCKER_USER.name and not any(path in files for path in traces):
+        return ()
+    return (4, 6) if has_ipv6 else (4,)
+
+
 def _around_without_docker(table: Table | None, files: t.Mapping[str, str]) -> Around:
-    known = last_around(table, files.get(places.AROUND_FILE, ""))
+    known = last_around(table, files.get(places.AROUND_FILE, "")) or bridges_of(files.get(places.RULES_FILES[4], ""))
     # Before its first start Docker has made nothing but plans for this one.
     return known or {DOCKER: frozenset((_DEFAULT_BRIDGE,)), FOREIGN: docker.bridges() - {_DEFAULT_BRIDGE}}
 
@@ -71,19 +86,14 @@ def uplinks(routes_4: str, routes_6: str) -> frozenset[str]:
 
 
 def _files(want: Wanted) -> dict[str, str]:
-    paths = (
-        *places.standing_files(want.docker_socket),
-        places.TABLE_FILE,
-        places.AROUND_FILE,
-        places.CANDIDATE_FILE,
-    )
+    paths = dict.fromkeys(path for backend in BACKENDS for path in backend.paths(want.docker_socket))
     found = ((path, _text(path)) for path in paths)
     return {path: text for path, text in found if text is not None}
 
 
 def _text(path: str) -> str | None:
     try:
-        with open(path, encoding="utf-8") as file:
+        with open(path, encoding="utf-8", errors="replace") as file:
             return file.read()
     except FileNotFoundError:
         return None
@@ -98,7 +108,7 @@ def _digest(path: str) -> str:
 
 
 def _units(runner: Runner) -> tuple[frozenset[str], frozenset[str]]:
-    names = (places.LOADER, places.WATCHER)
+    names = (places.LOADER, places.WATCHER, places.FIREWALLD)
     shown = runner.run(("systemctl", "show", "--property=Id,ActiveState,UnitFileState", *names))
     enabled, active = set(), set()
     for block in shown.split("\n\n"):
