@@ -392,7 +392,7 @@ class PoolHost:
             "lsblk -o NAME,SIZE,TYPE,FSTYPE,SERIAL,PARTLABEL,MOUNTPOINT",
             "ps -eo pid,ppid,stat,wchan:20,args | grep -E ' D|mdadm|lv|vg|pv|mkfs|resize|on_host' | grep -v grep",
             "dmesg | tail -25",
-            f"for v in /dev/{POOL}/*; do echo $v; e2fsck -fn $v 2>&1 | tail -12; done",
+            f"for v in /dev/{POOL}/*; do findmnt $v || e2fsck -fn $v 2>&1; done",
         ):
             parts.append(f"$ {script}\n{self._quietly(script)}")
         parts.append(f"console:\n{self.host.console(30)}")

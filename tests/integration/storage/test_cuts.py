@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.storage.pool_host import SEEN_CUTS, PoolHost, Result, volume
+from tests.integration.storage.pool_host import SEEN_CUTS, WRITER, PoolHost, Result, volume
 from tests.integration.storage.releases import every_release, every_release_newest_always
 
 pytestmark = [pytest.mark.qemu, pytest.mark.slow]
@@ -94,6 +94,7 @@ def test_growth_comes_to_the_same_end_however_often_it_is_killed_and_loses_nothi
     assert shape(store.at_rest("efgd", volumes=VOLUMES)) == ends[-1]
     assert [each["level"] for each in ends[-1]["arrays"]] == ["raid5", "raid5"]
     assert store.hash("/srv/bits/still") == still
+    store.run("systemctl", "stop", WRITER)
     assert store.check_records("/srv/rest") == store.acknowledged()
 
 
