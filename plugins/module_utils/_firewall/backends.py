@@ -17,7 +17,7 @@ from .host import Host
 from .model import UserRules, Wanted
 from .nft_text import creation
 from .restore_text import kept
-from .ruleset import blueprint
+from .ruleset import SERVED, TABLE, blueprint, comment, serving
 from .steps import ChangeElements, DeleteRules, DeleteTable, FirewallStep, KeepRules, LoadRules, LoadTable, WriteFiles
 from .surroundings import around_text
 
@@ -78,7 +78,7 @@ class Nftables(Backend):
 
     name = "nftables"
     tools: t.Mapping[str, str] = {"nft": "nftables"}
-    kept = (places.TABLE_FILE, places.AROUND_FILE)
+    kept = (places.TABLE_FILE, places.AROUND_FILE, places.SERVED_FILE, places.RUNNING_SERVED_FILE)
     temporary = places.TEMPORARY_FILES
 
     def standing_files(self, socket: str) -> Files:
@@ -86,24 +86,25 @@ class Nftables(Backend):
 
     def policy_files(self, host: Host, want: Wanted) -> Files:
         made = blueprint(want, host.around)
+        served = served_text(want, host.group_path)
         return {
             places.AROUND_FILE: around_text(host.around),
             places.TABLE_FILE: places.table_file(creation(made.without_around())),
+            places.SERVED_FILE: served,
+            **({places.RUNNING_SERVED_FILE: served} if host.group else {}),
         }
 
-    def candidate_files(self, host: Host, want: Wanted) -> Files:
-        text = places.table_file(creation(blueprint(want, host.around).without_around()), include=False)
-        return {places.CANDIDATE_FILE: text + around_text(host.around)}
+    def candidate_files(self, _host: Host, _want: Wanted) -> Files:
+        return {}  # nft is given what it loads
 
-    def kernel(self, host: Host, want: Wanted, tentatively: bool) -> Steps:
-        made = blueprint(want, host.around)
+    def kernel(self, host: Host, want: Wanted, _tentatively: bool) -> Steps:
+        made = blueprint(want, host.around, host.group)
         table = made.table
         if host.table == table:
             return []
         if host.table is None or not difference.same_shape(host.table, table):
-            path = places.CANDIDATE_FILE if tentatively else places.TABLE_FILE
             reason = "it is not loaded" if host.table is None else "its chains or sets are not as declared"
-            return [LoadTable(path, table, len(want.policies), reason, tuple(creation(made)))]
+            return [LoadTable(table, len(want.policies), reason, tuple(creation(made)))]
         changes = difference.changes(host.table, table)
         follows = difference.follows_docker(changes)
         reason = "Docker's networks or ports changed" if follows else "sources or ports changed"
@@ -164,6 +165,12 @@ class DockerUser(Backend):
 
     def restoring(self) -> tuple[str, Argv]:
         return places.UNDO_RULES[4], places.loading(places.UNDO_PROGRAM, places.UNDO_RULES)
+
+
+def served_text(want: Wanted, group_path: str) -> str:
+    """Return the file with the rules that name Docker's control group."""
+    rules = serving(want, group_path)
+    return places.served_file(f'{TABLE} {SERVED} {rule.text} comment "{comment(rule)}"' for rule in rules)
 
 
 def _chains(host: Host, want: Wanted) -> dict[int, UserChains]:

@@ -11,7 +11,7 @@ import ipaddress
 import typing as t
 
 from .model import LONGEST_INTERFACE, PROTOCOLS, Around, Docker, Network, Published
-from .ruleset import DOCKER, FOREIGN, proxied_set
+from .ruleset import DOCKER, FOREIGN
 
 Answer = t.Mapping[str, t.Any]
 
@@ -78,16 +78,10 @@ def docker(info: Answer, networks: t.Iterable[Answer], published: t.Iterable[Pub
     )
 
 
-def around(daemon: Docker, bridges: t.Iterable[str]) -> Around:
+def around(docker_bridges: t.Iterable[str], bridges: t.Iterable[str]) -> Around:
     """Return what the rules bind to; ``bridges`` are all bridges of the host."""
-    found: dict[str, set[str]] = {DOCKER: set(daemon.bridges), FOREIGN: set(bridges) - daemon.bridges}
-    for each in daemon.published:
-        if each.everywhere:
-            found.setdefault(proxied_set(each.protocol, 0), set()).add(str(each.host_port))
-        elif not is_loopback(each.host_address):  # which nobody reaches from outside
-            name = proxied_set(each.protocol, each.versions[0])
-            found.setdefault(name, set()).add(f"{each.host_address} . {each.host_port}")
-    return {name: frozenset(elements) for name, elements in found.items()}
+    own = frozenset(docker_bridges)
+    return {DOCKER: own, FOREIGN: frozenset(bridges) - own}
 
 
 def is_loopback(address: str) -> bool:

@@ -81,7 +81,7 @@ class FirewallResource(Resource[Host]):
 
 
 def _rehearse_table(want: Wanted, state: Host, runner: Runner) -> None:
-    made = blueprint(want, state.around)
+    made = blueprint(want, state.around, state.group)
     lines = creation(made)
     with throw_away_network():
         try:

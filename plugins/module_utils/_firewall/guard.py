@@ -60,7 +60,7 @@ def _unconfirmed(runner: Runner) -> bool:
 
 def follow(path: str) -> None:
     """Bring what is kept in step with Docker's networks; ``path`` is Docker's socket."""
-    around = docker.around(docker.look_at_docker(path))
+    around = docker.around(docker.bridges_of_docker(path))
     for names in (places.RULES_FILES, places.CANDIDATE_RULES):
         for version, text in texts_of(names).items():
             new = with_bridges(text, around)

@@ -21,7 +21,8 @@ class Host:
     ``docker`` is None when the daemon does not answer; ``around`` is then what was known last. ``table`` is None when
     it is not loaded. ``chains`` are those below DOCKER-USER by IP version, ``gaps`` what these cannot see; both are
     looked at where chains are wanted, or may be. ``files`` are the contents of those managed files that are there,
-    ``program`` is the digest of the installed one. ``enabled`` and ``active`` are units.
+    ``program`` is the digest of the installed one. ``enabled`` and ``active`` are units. ``group`` is the control group
+    of Docker's service, empty while it is off; ``group_path`` is where it will be, empty where the host has none.
     """
 
     around: Around = field(default_factory=dict)
@@ -34,6 +35,8 @@ class Host:
     enabled: frozenset[str] = frozenset()
     active: frozenset[str] = frozenset()
     undo: Undo | None = None
+    group: str = ""
+    group_path: str = ""
     has_ipv6: bool = True
     uplinks: frozenset[str] = frozenset()
 

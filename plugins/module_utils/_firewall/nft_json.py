@@ -32,14 +32,24 @@ def _table(objects: t.Iterable[t.Mapping[str, t.Any]]) -> Table:
         if kind == "chain":
             hooks[value["name"]] = _hook(value)
         elif kind == "rule":
-            # A rule that somebody else added or changed carries no comment of ours, or one too many.
-            rules.setdefault(value["chain"], []).append(value.get("comment", f"rule {value['handle']} of somebody"))
+            rules.setdefault(value["chain"], []).append(_rule(value))
         elif kind in ("set", "map"):
             sets[value["name"]] = _set(value)
         elif kind not in ("metainfo", "table"):
             sets[f"{kind} {value.get('name', '')}"] = NamedSet(f"{kind} {value.get('name', '')}", "?")
     chains = {name: Chain(name, hook, tuple(rules.get(name, ()))) for name, hook in hooks.items()}
     return Table(chains, sets)
+
+
+def _rule(value: t.Mapping[str, t.Any]) -> str:
+    if "comment" not in value:
+        return f"rule {value['handle']} of somebody"
+    for expression in value["expr"]:
+        match = expression.get("match") or {}
+        # A control group that is gone has no path any more, only the number that it had.
+        if (match.get("left") or {}).get("socket") and str(match["right"]).isdigit():
+            return f"{value['comment']} of a group that is gone"
+    return str(value["comment"])
 
 
 def _hook(chain: t.Mapping[str, t.Any]) -> str:

@@ -17,20 +17,22 @@ STATE = "/var/lib/baremetal.fabric/docker_firewall"
 TABLE_FILE = f"{STATE}/table.nft"
 #: The elements that follow Docker; included by the former, written by the watcher too.
 AROUND_FILE = f"{STATE}/around.nft"
-#: A table that shall be loaded, while it is not confirmed.
-CANDIDATE_FILE = f"{STATE}/candidate.nft"
 #: What undoes an unconfirmed change, and who may confirm it.
 UNDO_FILE = f"{STATE}/undo.nft"
+#: The rule that names Docker's control group, and where it lies while there is one; included by the table's file, too.
+SERVED_FILE = f"{STATE}/served.nft"
+RUNNING = "/run/baremetal.fabric/docker_firewall"
+RUNNING_SERVED_FILE = f"{RUNNING}/served.nft"
 UNDO_RECORD = f"{STATE}/undo.json"
 UNDO_UNIT = "docker-firewall-undo"
-#: The same three for chains below DOCKER-USER, by IP version.
+#: The same for chains below DOCKER-USER, by IP version.
 RULES_FILES = {version: f"{STATE}/rules.v{version}" for version in (4, 6)}
 CANDIDATE_RULES = {version: f"{STATE}/candidate.v{version}" for version in (4, 6)}
 UNDO_RULES = {version: f"{STATE}/undo.v{version}" for version in (4, 6)}
 #: What carries an undo out, also when no program is installed yet.
 UNDO_PROGRAM = f"{STATE}/undo.pyz"
 #: What is of no use once a change is confirmed, or known to be undone.
-TEMPORARY_FILES = (CANDIDATE_FILE, UNDO_FILE)
+TEMPORARY_FILES = (UNDO_FILE,)
 TEMPORARY_RULES = (*CANDIDATE_RULES.values(), *UNDO_RULES.values(), UNDO_PROGRAM)
 
 PROGRAM = "/usr/local/lib/baremetal.fabric/docker_firewall.pyz"
@@ -96,7 +98,9 @@ Wants={LOADER}
 After={LOADER}
 
 [Service]
+ENTER
 ExecStartPre=LOAD
+LEAVE
 """
 
 # One transaction each: the policy is never absent in between (nft(8), "-f").
@@ -119,9 +123,14 @@ _IPTABLES_SANDBOX = (
 )
 
 
-def _units(load: str, watch: str, sandbox: str) -> dict[str, str]:
+# The kernel resolves a group when the rule is loaded, so each start of Docker loads it anew.
+_ENTER = f"ExecStartPre=/usr/bin/install -D -m 0600 {SERVED_FILE} {RUNNING_SERVED_FILE}"
+_LEAVE = f"ExecStopPost=/usr/bin/rm -f {RUNNING_SERVED_FILE}"
+
+
+def _units(load: str, watch: str, sandbox: str, enter: str = "", leave: str = "") -> dict[str, str]:
     texts = {LOADER: _LOADER_TEXT, WATCHER: _WATCHER_TEXT, "docker.service.d/50-docker-firewall.conf": _DOCKER_TEXT}
-    filled = {"LOAD": load, "WATCH": watch, "SANDBOX": sandbox}
+    filled = {"LOAD": load, "WATCH": watch, "SANDBOX": sandbox, "ENTER": enter, "LEAVE": leave}
     for mark, value in filled.items():
         texts = {name: re.sub(rf"(?m)(^|=){mark}$", rf"\g<1>{value}", text) for name, text in texts.items()}
     return {f"{UNITS}/{name}": text for name, text in texts.items()}
@@ -130,7 +139,7 @@ def _units(load: str, watch: str, sandbox: str) -> dict[str, str]:
 def standing_files(socket: str) -> dict[str, str]:
     """Return the files that are the same for every policy in a table, by path. ``socket`` is Docker's."""
     return {
-        **_units(f"{NFT} -f {TABLE_FILE}", f"{PYTHON} -I {PROGRAM} watch {socket}", _NFT_SANDBOX),
+        **_units(f"{NFT} -f {TABLE_FILE}", f"{PYTHON} -I {PROGRAM} watch {socket}", _NFT_SANDBOX, _ENTER, _LEAVE),
         f"{UNITS}/nftables.service.d/50-docker-firewall.conf": _NFTABLES_TEXT,
         f"{STATE}/nftables-start.nft": f'{_HEAD}include "/etc/nftables.conf"\ninclude "{TABLE_FILE}"\n',
         f"{STATE}/nftables-stop.nft": f'{_HEAD}flush ruleset\ninclude "{TABLE_FILE}"\n',
@@ -148,9 +157,17 @@ def user_standing_files(socket: str) -> dict[str, str]:
     return _units(load, f"{PYTHON} -I {PROGRAM} guard {socket}", _IPTABLES_SANDBOX)
 
 
-def table_file(lines: list[Line], include: bool = True) -> str:
-    """Return the text of the table's file; with ``include`` what follows Docker is taken from a file of its own."""
-    return _HEAD + text_of(lines) + (f'include "{AROUND_FILE}"\n' if include else "")
+def table_file(lines: list[Line]) -> str:
+    """Return the text of the table's file; what follows Docker is taken from files of their own.
+
+    A pattern that no file matches is no error for nft, a name without a file is.
+    """
+    return f'{_HEAD}{text_of(lines)}include "{AROUND_FILE}"\ninclude "{RUNNING}/*.nft"\n'
+
+
+def served_file(rules: t.Iterable[str]) -> str:
+    """Return the text of the file with the rules that name Docker's control group."""
+    return _HEAD + "".join(f"add rule {rule}\n" for rule in rules)
 
 
 def around_file(lines: list[Line]) -> str:

@@ -54,8 +54,9 @@ def plan_firewall(host: Host, want: Wanted, program: str) -> Plan:
     if host.undo is not None and host.undo.armed:
         confirmed = "a new connection reached the host" if want.confirm else "no confirmation is asked for any more"
         steps.append(DisarmUndo(confirmed))
-    steps += _files(host, want, program, backend)
-    steps += kernel
+    files = _files(host, want, program, backend)
+    # What the kernel refuses is not kept for the next boot either; what it loads from files was tried before.
+    steps += files + kernel if any(step.loads_files for step in kernel) else kernel + files
     steps += _units(host, steps)
     return Plan([*steps, *_left_by_others(host, want, backend)])
 

@@ -8,10 +8,11 @@
 from __future__ import annotations
 
 import hashlib
-import importlib
 import io
 import pkgutil
 import zipfile
+
+from . import on_host
 
 #: Below module_utils. What it imports, and the empty files that make packages.
 MODULES = (
@@ -49,7 +50,9 @@ MODULES = (
     "_firewall/observing/processes.py",
 )
 _PACKAGE = "fabric"
-_MAIN = f"import sys\n\nfrom {_PACKAGE}._firewall.on_host import main\n\nsys.exit(main(sys.argv[1:]))\n"
+#: Imported here, because Ansible sends to a host what is imported, and nothing else.
+_ENTRY = on_host.__name__.rpartition(".")[2]
+_MAIN = f"import sys\n\nfrom {_PACKAGE}._firewall.{_ENTRY} import main\n\nsys.exit(main(sys.argv[1:]))\n"
 #: zip's first day, so that the same sources give the same bytes.
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
@@ -73,11 +76,7 @@ def _source(name: str) -> bytes:
     root = __name__.rpartition("._firewall.")[0]
     folder, file = name.rsplit("/", 1)
     package = ".".join((root, *folder.split("/")))
-    if file != "__init__.py":
-        # Ansible sends what is imported; the module has to ask for what only the program needs.
-        importlib.import_module(f"{package}.{file[: -len('.py')]}")
-    content = pkgutil.get_data(package, file)
-    return content or b""
+    return pkgutil.get_data(package, file) or b""
 
 
 def digest(content: bytes) -> str:

@@ -30,6 +30,7 @@ SIGN = "Docker's published ports; made by baremetal.fabric.docker_firewall"
 
 DOCKER = "docker"
 FOREIGN = "foreign"
+SERVED = "served"
 
 #: ``{}`` is forward or input. One before filter, which is 0 in these families (nft(8), "Standard priority names").
 HOOK = "type filter hook {} priority filter - 1; policy accept;"
@@ -54,11 +55,6 @@ def port_map(protocol: str, version: int) -> str:
     return f"{protocol}_ports" if version == 0 else f"{protocol}_ports_{version}"
 
 
-def proxied_set(protocol: str, version: int) -> str:
-    """The set of ports (with a version: addresses and ports) on which docker-proxy may listen."""
-    return f"{protocol}_proxied" if version == 0 else f"{protocol}_proxied_{version}"
-
-
 def comment(rule: Rule) -> str:
     """Return what stands behind a rule: its meaning, and a digest of its text, by which it is known again."""
     return f"{rule.says} [{hashlib.sha256(rule.text.encode()).hexdigest()[:8]}]"
@@ -78,9 +74,10 @@ class Blueprint:
         return {each.name: each.key for each in self.sets}
 
     def without_around(self) -> Blueprint:
-        """Return the same with nothing in the sets that follow Docker."""
+        """Return the same with nothing that follows Docker."""
         bare = (replace(each, elements=frozenset()) if each.name in AROUND_SETS else each for each in self.sets)
-        return replace(self, sets=tuple(bare))
+        chains = ((name, hook, () if name == SERVED else rules) for name, hook, rules in self.chains)
+        return replace(self, sets=tuple(bare), chains=tuple(chains))
 
     @property
     def table(self) -> Table:
@@ -141,18 +138,23 @@ def _named_rules(want: Wanted) -> tuple[Rule, ...]:
     )
 
 
-def _proxied_rules() -> tuple[Rule, ...]:
-    return tuple(
-        Rule(
-            f"meta l4proto {protocol} {_port_key(version)} @{proxied_set(protocol, version)} counter drop",
-            "docker-proxy's ports that no policy names",
-        )
-        for protocol in PROTOCOLS
-        for version in (0, 4, 6)
-    )
+def served_rules(group: str) -> tuple[Rule, ...]:
+    """Return what closes the ports that docker-proxy serves and no policy names.
+
+    docker-proxy is a child of dockerd, and nothing else that listens is in the control ``group`` of Docker's service
+    but dockerd itself: containers have groups of their own. So its sockets are known by where they belong, whatever
+    their ports are (nft(8), "socket expression"). The kernel resolves the path when the rule is loaded; without a
+    group, as while Docker is off, there is nothing to close.
+    """
+    if not group:
+        return ()
+    path = group.strip("/")
+    level = len(path.split("/"))
+    text = f'ct state new,untracked socket cgroupv2 level {level} "{path}" counter drop'
+    return (Rule(text, "what Docker itself serves and no policy names"),)
 
 
-def _chains(want: Wanted) -> t.Iterator[tuple[str, str, tuple[Rule, ...]]]:
+def _chains(want: Wanted, group: str) -> t.Iterator[tuple[str, str, tuple[Rule, ...]]]:
     for policy in want.policies:
         yield policy_chain(policy.name), "", _policy_rules(policy)
     unnamed = (Rule("counter drop", "published ports that no policy names"),) if want.drop_unnamed else ()
@@ -174,6 +176,8 @@ def _chains(want: Wanted) -> t.Iterator[tuple[str, str, tuple[Rule, ...]]]:
             ),
         ),
     )
+    if want.drop_unnamed:
+        yield SERVED, "", served_rules(group)
     yield (
         "input",
         "input",
@@ -182,7 +186,7 @@ def _chains(want: Wanted) -> t.Iterator[tuple[str, str, tuple[Rule, ...]]]:
             Rule(f"iifname @{DOCKER} return", "from containers"),
             *_tracked_rules(want),
             *_named_rules(want),
-            *(_proxied_rules() if want.drop_unnamed else ()),
+            *((Rule(f"goto {SERVED}", "the rest"),) if want.drop_unnamed else ()),
         ),
     )
 
@@ -198,13 +202,11 @@ def _port_elements(policies: t.Iterable[Policy], protocol: str, version: int) ->
 
 def around_sets(around: Around) -> tuple[NamedSet, ...]:
     """Return the sets whose elements follow Docker and the host, whatever the policy is."""
-    keys = {DOCKER: "ifname", FOREIGN: "ifname"}
-    keys.update({proxied_set(protocol, version): _service(version) for protocol in PROTOCOLS for version in (0, 4, 6)})
-    return tuple(NamedSet(name, key, elements=around.get(name, frozenset())) for name, key in keys.items())
+    return tuple(NamedSet(name, "ifname", elements=around.get(name, frozenset())) for name in (DOCKER, FOREIGN))
 
 
-def blueprint(want: Wanted, around: Around) -> Blueprint:
-    """Return the table that makes ``want`` hold."""
+def blueprint(want: Wanted, around: Around, group: str = "") -> Blueprint:
+    """Return the table that makes ``want`` hold; ``group`` is the control group of Docker's service, while it runs."""
     sets = list(around_sets(around))
     owners = {}
     for policy in want.policies:
@@ -215,7 +217,12 @@ def blueprint(want: Wanted, around: Around) -> Blueprint:
     for protocol, version in _used(want.policies):
         elements = _port_elements(want.policies, protocol, version)
         sets.append(NamedSet(port_map(protocol, version), _service(version), True, "verdict", elements))
-    return Blueprint(tuple(_chains(want)), tuple(sets), owners)
+    return Blueprint(tuple(_chains(want, group)), tuple(sets), owners)
+
+
+def serving(want: Wanted, path: str) -> list[Rule]:
+    """Return the rules of the chain for what Docker serves, to be loaded when its group ``path`` is there."""
+    return list(served_rules(path)) if want.drop_unnamed else []
 
 
 #: The types of the sets that follow Docker, by name.

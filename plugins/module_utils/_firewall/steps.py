@@ -143,7 +143,6 @@ class InstallProgram(FirewallStep):
 class LoadTable(FirewallStep):
     """Replace the table, in one transaction of the kernel."""
 
-    path: str
     table: Table
     policies: int
     reason: str
@@ -155,11 +154,7 @@ class LoadTable(FirewallStep):
 
     @property
     def commands(self) -> tuple[Argv, ...]:
-        return ((places.NFT, "-f", self.path),)
-
-    @property
-    def loads_files(self) -> bool:
-        return True
+        return ((places.NFT, "-f", "-"),)
 
     def after(self, host: Host) -> Host:
         return replace(host, table=self.table)

@@ -3,10 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 # This module util is PRIVATE to the collection: it can change at any time.
-"""Keeps the table in step with Docker's networks and published ports.
+"""Keeps the table in step with Docker's networks.
 
-Runs as a service. It waits for what Docker tells of networks and containers, and then changes the elements of those
-sets that do not come from a policy. Between Docker's change and this one nothing is open that should not be: a policy
+Runs as a service. It waits for what Docker tells of networks, and then changes the elements of those sets that do not
+come from a policy. Between Docker's change and this one nothing is open that should not be: a policy
 names ports, and a bridge that nobody knows yet counts as Docker's.
 """
 
@@ -31,8 +31,8 @@ LOCK = "docker_firewall"
 #: Seconds between two attempts to reach Docker, and for which a run of the module may keep the lock.
 RETRY = 1.0
 LOCK_PATIENCE = 120.0
-#: What of Docker's networks and containers matters here; the rest, such as health checks, is noise.
-ACTIONS = frozenset(("create", "destroy", "remove", "start", "die", "rename", "update", "restart"))
+#: What of Docker's networks matters here; that containers come and go in them does not.
+ACTIONS = frozenset(("create", "destroy", "remove", "update"))
 
 Say = t.Callable[[str], None]
 
@@ -42,7 +42,7 @@ def refresh(socket: str, runner: Runner, say: Say, thoroughly: bool) -> None:
 
     The file tells what the sets hold; ``thoroughly`` asks the kernel all the same.
     """
-    around = docker.around(docker.look_at_docker(socket))
+    around = docker.around(docker.bridges_of_docker(socket))
     if not thoroughly and files.holds(places.AROUND_FILE, around_text(around).encode()):
         return
     table = loaded_table(runner)

@@ -65,7 +65,7 @@ class DockerHost(ModuleHost):
         "ss -lntup",
         "conntrack -L 2>/dev/null | head -40",
         "systemctl --failed --no-legend; systemctl list-units --no-legend '*docker*' 'nftables*' 'firewalld*'",
-        "journalctl --no-pager --lines=60 --unit=docker",
+        "journalctl --no-pager --lines=60 --unit=docker --unit=docker-firewall --unit=docker-firewall-watch",
     )
 
     # Docker

@@ -20,6 +20,7 @@ from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.backend
 from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.docker_user import user_chains, user_rules
 from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.host import Host
 from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.model import (
+    Chain,
     Table,
     Undo,
     UserRules,
@@ -133,10 +134,10 @@ def booted(host: Host, wanted: t.Iterable[Wanted]) -> Host:
     return replace(host, table=found[0], chains=found[1], active=host.enabled, undo=undo)
 
 
-def test_a_first_policy_is_kept_before_it_is_loaded_and_started_last() -> None:
+def test_a_first_policy_is_kept_when_the_kernel_has_taken_it_and_started_last() -> None:
     steps = plan(Host(around=AROUND), declared(policy()))
     kinds = [type(step).__name__ for step in steps]
-    assert kinds == ["WriteFiles", "InstallProgram", "WriteFiles", "LoadTable", "StartUnits"]
+    assert kinds == ["LoadTable", "WriteFiles", "InstallProgram", "WriteFiles", "StartUnits"]
     start = steps[-1]
     assert isinstance(start, StartUnits)
     assert start.enable == (places.LOADER, places.WATCHER)
@@ -151,7 +152,7 @@ def test_another_source_is_one_element_in_one_transaction() -> None:
     assert [line.text for line in change.lines] == [
         "add element inet docker_firewall from4_web { 198.51.100.0/24 }",
     ]
-    assert [type(step) for step in steps] == [WriteFiles, ChangeElements]
+    assert [type(step) for step in steps] == [ChangeElements, WriteFiles]
 
 
 def test_neighbours_that_merge_replace_the_element_that_was_there() -> None:
@@ -186,9 +187,9 @@ def test_an_unconfirmed_change_touches_nothing_that_outlives_a_boot() -> None:
     old = converged(Host(around=AROUND), declared(policy()))
     want = replace(declared(policy(), policy("db", [5432]), confirm_timeout=60), token="mine")
     steps = plan(old, want)
-    assert [type(step) for step in steps] == [ArmUndo, WriteFiles, LoadTable]
+    assert [type(step) for step in steps] == [ArmUndo, LoadTable]
     tentative = after(old, steps)
-    assert {path for path in tentative.files if tentative.files[path] != old.files.get(path)} == {places.CANDIDATE_FILE}
+    assert tentative.files == old.files
     assert tentative.undo == Undo("mine", "", armed=True)
     confirmed = plan(tentative, replace(want, confirm="mine"))
     assert [type(step) for step in confirmed] == [DisarmUndo, WriteFiles]
@@ -199,7 +200,7 @@ def test_a_network_of_docker_needs_no_confirmation() -> None:
     host = converged(Host(around=AROUND), want)
     more = {**AROUND, "docker": frozenset(("docker0", "br-shop", "br-new"))}
     steps = plan(replace(host, around=more), want)
-    assert [type(step) for step in steps] == [WriteFiles, ChangeElements]
+    assert [type(step) for step in steps] == [ChangeElements, WriteFiles]
 
 
 def test_a_change_that_was_undone_is_noted_and_made_again() -> None:
@@ -207,7 +208,7 @@ def test_a_change_that_was_undone_is_noted_and_made_again() -> None:
     want = replace(declared(policy(), policy("db", [5432]), confirm_timeout=60), token="mine")
     undone = replace(old, undo=Undo("mine", "2026-01-01", armed=False))
     steps = plan(undone, want)
-    assert [type(step) for step in steps] == [ForgetUndone, ArmUndo, WriteFiles, LoadTable]
+    assert [type(step) for step in steps] == [ForgetUndone, ArmUndo, LoadTable]
     assert steps[0].title == "Take note that the change of 2026-01-01 was undone"
 
 
@@ -242,3 +243,42 @@ def test_a_removal_leaves_nothing_and_stops_the_watcher_first() -> None:
     assert [type(step).__name__ for step in steps] == ["StopUnits", "DeleteTable", "RemoveFiles"]
     assert isinstance(steps[1], DeleteTable)
     assert plan(after(host, steps), declared(state="absent")) == []
+
+
+GROUP = "/system.slice/docker.service"
+
+
+def test_what_docker_serves_is_closed_by_its_group_and_never_kept_where_no_group_is() -> None:
+    off = converged(Host(around=AROUND, group_path=GROUP), declared(policy(), default="drop"))
+    assert off.table is not None
+    assert off.table.chains["served"].rules == ()
+    served = off.files[places.SERVED_FILE]
+    assert 'socket cgroupv2 level 2 "system.slice/docker.service" counter drop' in served
+    assert "socket" not in off.files[places.TABLE_FILE]
+    assert places.RUNNING_SERVED_FILE not in off.files
+
+    # What Docker's unit does at its start: the rule is loaded, and lies where a flush finds it.
+    on = converged(replace(off, group=GROUP), declared(policy(), default="drop"))
+    assert on.table is not None
+    assert len(on.table.chains["served"].rules) == 1
+    assert on.files[places.RUNNING_SERVED_FILE] == served
+    assert on.files[places.TABLE_FILE] == off.files[places.TABLE_FILE]
+
+
+@pytest.mark.parametrize("options", [{"default": "return"}, {"default": "drop", "no": "groups"}])
+def test_nothing_names_a_group_where_none_is_wanted_or_there(options: dict[str, str]) -> None:
+    path = "" if options.pop("no", "") else GROUP
+    host = converged(Host(around=AROUND, group=path, group_path=path), declared(policy(), **options))
+    assert "add rule" not in host.files[places.SERVED_FILE]
+    assert host.table is not None
+    assert not host.table.chains.get("served", Chain("")).rules
+
+
+def test_a_group_of_an_earlier_start_of_docker_is_replaced() -> None:
+    want = declared(policy(), default="drop")
+    host = converged(Host(around=AROUND, group=GROUP, group_path=GROUP), want)
+    assert host.table is not None
+    served = host.table.chains["served"]
+    stale = replace(served, rules=tuple(f"{rule} of a group that is gone" for rule in served.rules))
+    host = replace(host, table=replace(host.table, chains={**host.table.chains, "served": stale}))
+    assert [type(step) for step in plan(host, want)] == [LoadTable]

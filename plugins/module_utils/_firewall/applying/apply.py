@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime
 import json
 import os
+import re
 import typing as t
 
 from ..._converge.command import CommandError, Runner
@@ -38,6 +39,8 @@ from ..steps import (
 from .files import PRIVATE, put, remove
 from .restore import RulesRefused, load_rules, texts_of
 
+_GONE_GROUP = re.compile(r"socket cgroupv2 level \d+ \d+ ")
+
 #: The record goes last: without it nobody knows that there is something to undo.
 _UNDO_RECORDS = (*places.TEMPORARY_FILES, *places.TEMPORARY_RULES, places.UNDO_RECORD)
 
@@ -57,9 +60,7 @@ def carry_out(step: FirewallStep, runner: Runner) -> None:
             put(path, text.encode(), PRIVATE if path.startswith(places.STATE) else 0o644)
     elif isinstance(step, InstallProgram):
         put(places.PROGRAM, program.program())
-    elif isinstance(step, LoadTable):
-        _load(step, runner)
-    elif isinstance(step, ChangeElements):
+    elif isinstance(step, (LoadTable, ChangeElements)):
         load_lines(step.lines, runner)
     elif isinstance(step, LoadRules):
         _load_rules(texts_of(step.files), runner)
@@ -75,7 +76,7 @@ def carry_out(step: FirewallStep, runner: Runner) -> None:
                 runner.run(argv)
 
 
-def load_lines(lines: list[Line], runner: Runner) -> None:
+def load_lines(lines: t.Sequence[Line], runner: Runner) -> None:
     """Have nft carry out a script: all of it, or nothing. Raises :class:`StepFailed` that names the policy at fault."""
     try:
         runner.run((places.NFT, "-f", "-"), data=text_of(lines).encode())
@@ -83,20 +84,9 @@ def load_lines(lines: list[Line], runner: Runner) -> None:
         raise refused(error, lines) from error
 
 
-def refused(error: CommandError, lines: list[Line]) -> StepFailed:
+def refused(error: CommandError, lines: t.Sequence[Line]) -> StepFailed:
     """Return what to tell of a script that nft or the kernel did not take."""
     return StepFailed(f"The kernel refused the rules, and nothing of them is in force; {blamed(error.stderr, lines)}.")
-
-
-def _load(step: LoadTable, runner: Runner) -> None:
-    try:
-        for argv in step.commands:
-            runner.run(argv)
-    except CommandError as error:
-        with open(step.path, encoding="utf-8") as file:
-            numbered = [Line(text) for text in file.read().splitlines()]
-        owners = {line.text: line.owner for line in step.lines if line.owner}
-        raise refused(error, [Line(line.text, owners.get(line.text, "")) for line in numbered]) from error
 
 
 def _try_rules(step: KeepRules, runner: Runner) -> None:
@@ -118,8 +108,13 @@ def refused_rules(refusal: RulesRefused) -> str:
     return f"The kernel refused the rules for IPv{refusal.version}, and nothing of them is in force; {words}."
 
 
+def loadable(listing: str) -> str:
+    """Return a listing without rules that name a control group which is gone: nft lists its number, and takes none."""
+    return "".join(line for line in listing.splitlines(keepends=True) if not _GONE_GROUP.search(line))
+
+
 def _save_table(runner: Runner) -> None:
-    put(places.UNDO_FILE, (text_of(deletion()) + loaded_text(runner)).encode(), PRIVATE)
+    put(places.UNDO_FILE, (text_of(deletion()) + loadable(loaded_text(runner))).encode(), PRIVATE)
 
 
 def _save_rules(runner: Runner) -> None:

@@ -40,6 +40,12 @@ def bridges() -> frozenset[str]:
     return frozenset(name for name in os.listdir(INTERFACES) if os.path.isdir(f"{INTERFACES}/{name}/bridge"))
 
 
-def around(daemon: Docker) -> Around:
+def bridges_of_docker(socket: str) -> frozenset[str]:
+    """Return those of Docker. Raises :class:`docker_api.DockerSilent`."""
+    networks = map(docker_facts.network, docker_api.get(socket, "/networks"))
+    return frozenset(network.bridge for network in networks if network.bridge)
+
+
+def around(docker_bridges: t.Iterable[str]) -> Around:
     """Return what the rules bind to."""
-    return docker_facts.around(daemon, bridges())
+    return docker_facts.around(docker_bridges, bridges())

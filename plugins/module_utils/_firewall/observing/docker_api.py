@@ -55,8 +55,8 @@ def get(path: str, query: str) -> t.Any:
 
 
 def events(path: str) -> t.Iterator[t.Mapping[str, t.Any]]:
-    """Yield what happens to networks and containers, as it happens. Ends when Docker does."""
-    filters = json.dumps({"type": {"network": True, "container": True}}).replace(" ", "").replace('"', "%22")
+    """Yield what happens to networks, as it happens. Ends when Docker does."""
+    filters = json.dumps({"type": {"network": True}}).replace(" ", "").replace('"', "%22")
     response = _response(path, f"/events?filters={filters}", None)
     try:
         for line in response:

@@ -28,6 +28,9 @@ _ROUTES_4 = "/proc/net/route"
 _ROUTES_6 = "/proc/net/ipv6_route"
 _HAS_IPV6 = "/proc/net/if_inet6"
 _DEFAULT_BRIDGE = "docker0"
+GROUPS = "/sys/fs/cgroup"
+_DOCKER_UNIT = "docker.service"
+_DEFAULT_SLICE = "system.slice"
 
 
 def observe_host(want: Wanted, runner: Runner) -> Host:
@@ -40,9 +43,10 @@ def observe_host(want: Wanted, runner: Runner) -> Host:
     except docker_api.DockerSilent:
         daemon = None
     enabled, active = _units(runner)
+    group = _group(runner)
     saved = {version: saved_tables(version, runner) for version in _looked_at(want, files, has_ipv6)}
     return Host(
-        around=docker.around(daemon) if daemon else _around_without_docker(table, files),
+        around=docker.around(daemon.bridges) if daemon else _around_without_docker(table, files),
         docker=daemon,
         table=table,
         chains=loaded_rules(saved),
@@ -52,6 +56,8 @@ def observe_host(want: Wanted, runner: Runner) -> Host:
         enabled=enabled,
         active=active,
         undo=_undo(runner),
+        group=group if group and os.path.isdir(GROUPS + group) else "",
+        group_path=group,
         has_ipv6=has_ipv6,
         uplinks=uplinks(_text(_ROUTES_4) or "", _text(_ROUTES_6) or ""),
     )
@@ -118,6 +124,22 @@ def _units(runner: Runner) -> tuple[frozenset[str], frozenset[str]]:
         if values.get("ActiveState") in ("active", "activating", "reloading"):
             active.add(values["Id"])
     return frozenset(enabled), frozenset(active)
+
+
+def _group(runner: Runner) -> str:
+    """The control group that Docker's service has when it runs; empty where groups are not in one tree (cgroups(7))."""
+    if not os.path.exists(f"{GROUPS}/cgroup.controllers"):
+        return ""
+    chosen = runner.run(("systemctl", "show", "--property=Slice", "--value", _DOCKER_UNIT)).strip()
+    return group_path(chosen or _DEFAULT_SLICE, _DOCKER_UNIT)
+
+
+def group_path(slice_unit: str, unit: str) -> str:
+    """Return where a unit of a slice has its group (systemd.slice(5)): ``a-b.slice`` lies in ``a.slice``."""
+    stem = slice_unit[: -len(".slice")]
+    parts = stem.split("-") if stem.strip("-") else []
+    above = "".join(f"/{'-'.join(parts[: number + 1])}.slice" for number in range(len(parts)))
+    return f"{above}/{unit}"
 
 
 def _undo(runner: Runner) -> Undo | None:
