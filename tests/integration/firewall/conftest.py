@@ -7,22 +7,33 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.firewall.engines import REPRESENTATIVE, Engine, Setting
+from tests.integration.firewall.engines import REPRESENTATIVE, SETTINGS, Engine, Setting
 from tests.integration.firewall.stage import Stage, remove_leftovers, stages
 
 HERE = Path(__file__).parent
 KEY = pytest.StashKey[Stage]()
 
 
+def _setting_of(item: pytest.Item) -> Setting | None:
+    callspec = getattr(item, "callspec", None)
+    setting = callspec.params.get("setting") if callspec else None
+    return setting if isinstance(setting, Setting) else None
+
+
+def _turn(item: pytest.Item) -> int:
+    """When it is this test's turn: engine by engine, so that each host is booted once."""
+    setting = _setting_of(item)
+    return SETTINGS.index(setting) if setting else -1
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """All need the lab; every setting but one is slow, because it is one of many."""
-    for item in items:
-        if HERE not in item.path.parents:
-            continue
+    ours = [index for index, item in enumerate(items) if HERE in item.path.parents]
+    for index, item in zip(ours, sorted((items[index] for index in ours), key=_turn), strict=True):
+        items[index] = item
         item.add_marker(pytest.mark.lab)
-        callspec = getattr(item, "callspec", None)
-        setting = callspec.params.get("setting") if callspec else None
-        if isinstance(setting, Setting) and setting.id != REPRESENTATIVE:
+        setting = _setting_of(item)
+        if setting and setting.id != REPRESENTATIVE:
             item.add_marker(pytest.mark.slow)
 
 
@@ -34,9 +45,9 @@ def give_stage() -> Iterator[Callable[[Engine], Stage]]:
         yield give
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def setting(request: pytest.FixtureRequest) -> Setting:
-    """The engine and its setting; for the session, so that pytest runs the tests of one after the other."""
+    """The engine and its setting."""
     chosen: Setting = request.param
     return chosen
 
