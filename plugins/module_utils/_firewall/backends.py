@@ -142,13 +142,13 @@ class DockerUser(Backend):
         return places.user_standing_files(socket)
 
     def policy_files(self, host: Host, want: Wanted) -> Files:
-        return {places.RULES_FILES[version]: kept(chains) for version, chains in _chains(host, want).items()}
+        return {places.RULES_FILES[version]: kept(chains) for version, chains in chains_of(host, want).items()}
 
     def candidate_files(self, host: Host, want: Wanted) -> Files:
-        return {places.CANDIDATE_RULES[version]: kept(chains) for version, chains in _chains(host, want).items()}
+        return {places.CANDIDATE_RULES[version]: kept(chains) for version, chains in chains_of(host, want).items()}
 
     def kernel(self, host: Host, want: Wanted, tentatively: bool) -> Steps:
-        chains = _chains(host, want)
+        chains = chains_of(host, want)
         rules = {version: user_rules(each) for version, each in chains.items()}
         if host.chains == rules:
             return []
@@ -173,7 +173,8 @@ def served_text(want: Wanted, group_path: str) -> str:
     return places.served_file(f'{TABLE} {SERVED} {rule.text} comment "{comment(rule)}"' for rule in rules)
 
 
-def _chains(host: Host, want: Wanted) -> dict[int, UserChains]:
+def chains_of(host: Host, want: Wanted) -> dict[int, UserChains]:
+    """Return the chains below DOCKER-USER that make ``want`` hold, for each IP version that the host has."""
     return {version: user_chains(want, host.around, version) for version in ((4, 6) if host.has_ipv6 else (4,))}
 
 

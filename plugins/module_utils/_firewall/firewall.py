@@ -16,7 +16,8 @@ from .._converge.plan import Plan, Step
 from . import program
 from .applying.apply import carry_out, refused, refused_rules
 from .applying.restore import RulesRefused, load_rules
-from .docker_user import user_chains, user_rules
+from .backends import chains_of
+from .docker_user import user_rules
 from .host import Host
 from .model import Wanted
 from .nft_text import creation, text_of
@@ -94,7 +95,7 @@ def _rehearse_table(want: Wanted, state: Host, runner: Runner) -> None:
 
 
 def _rehearse_rules(want: Wanted, state: Host, runner: Runner) -> None:
-    made = {version: user_chains(want, state.around, version) for version in ((4, 6) if state.has_ipv6 else (4,))}
+    made = chains_of(state, want)
     with throw_away_network():
         try:
             load_rules({version: kept(chains) for version, chains in made.items()}, runner)

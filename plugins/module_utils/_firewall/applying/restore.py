@@ -11,7 +11,7 @@ import sys
 import typing as t
 
 from ..._converge.command import CommandError, Runner
-from ..observing.iptables import saved_tables
+from ..observing.iptables import has_ipv6, saved_tables
 from ..restore_text import RESTORE, as_kept, transaction
 
 #: How often somebody may change DOCKER-USER between the look at it and the transaction.
@@ -29,9 +29,11 @@ class RulesRefused(Exception):
 
 
 def texts_of(files: t.Mapping[int, str]) -> dict[int, str]:
-    """Return what is kept, by IP version; one that has no file is left out."""
+    """Return what is kept, by IP version; one that has no file, or that the kernel does not have, is left out."""
     found = {}
     for version, path in files.items():
+        if version == 6 and not has_ipv6():
+            continue
         try:
             with open(path, encoding="utf-8") as file:
                 found[version] = file.read()

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import os
 import typing as t
 
 from ..._converge.command import Runner
@@ -18,7 +19,13 @@ from ..restore_text import rules_of
 from ..sockets import PROXY, Process, Socket, serving
 from . import processes
 
+_HAS_IPV6 = "/proc/net/if_inet6"
 _SAVE = {4: "iptables-save", 6: "ip6tables-save"}
+
+
+def has_ipv6() -> bool:
+    """Whether the kernel has IPv6; without it ip6tables has no tables."""
+    return os.path.exists(_HAS_IPV6)
 
 
 def saved_tables(version: int, runner: Runner) -> Saved:

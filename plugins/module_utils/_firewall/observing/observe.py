@@ -21,12 +21,11 @@ from ..restore_text import bridges_of
 from ..ruleset import DOCKER, FOREIGN
 from ..surroundings import last_around
 from . import docker, docker_api
-from .iptables import loaded_rules, observed_gaps, saved_tables
+from .iptables import has_ipv6, loaded_rules, observed_gaps, saved_tables
 from .kernel import loaded_table
 
 _ROUTES_4 = "/proc/net/route"
 _ROUTES_6 = "/proc/net/ipv6_route"
-_HAS_IPV6 = "/proc/net/if_inet6"
 _DEFAULT_BRIDGE = "docker0"
 GROUPS = "/sys/fs/cgroup"
 _DOCKER_UNIT = "docker.service"
@@ -37,14 +36,14 @@ def observe_host(want: Wanted, runner: Runner) -> Host:
     """Return the host as it is."""
     table = loaded_table(runner)
     files = _files(want)
-    has_ipv6 = os.path.exists(_HAS_IPV6)
+    with_ipv6 = has_ipv6()
     try:
         daemon: Docker | None = docker.look_at_docker(want.docker_socket)
     except docker_api.DockerSilent:
         daemon = None
     enabled, active = _units(runner)
     group = _group(runner)
-    saved = {version: saved_tables(version, runner) for version in _looked_at(want, files, has_ipv6)}
+    saved = {version: saved_tables(version, runner) for version in _looked_at(want, files, with_ipv6)}
     return Host(
         around=docker.around(daemon.bridges) if daemon else _around_without_docker(table, files),
         docker=daemon,
@@ -58,17 +57,17 @@ def observe_host(want: Wanted, runner: Runner) -> Host:
         undo=_undo(runner),
         group=group if group and os.path.isdir(GROUPS + group) else "",
         group_path=group,
-        has_ipv6=has_ipv6,
+        has_ipv6=with_ipv6,
         uplinks=uplinks(_text(_ROUTES_4) or "", _text(_ROUTES_6) or ""),
     )
 
 
-def _looked_at(want: Wanted, files: t.Mapping[str, str], has_ipv6: bool) -> tuple[int, ...]:
+def _looked_at(want: Wanted, files: t.Mapping[str, str], with_ipv6: bool) -> tuple[int, ...]:
     """The IP versions of which iptables is asked: none where nobody has put chains of ours."""
     traces = (*DOCKER_USER.kept, *DOCKER_USER.temporary)
     if want.backend != DOCKER_USER.name and not any(path in files for path in traces):
         return ()
-    return (4, 6) if has_ipv6 else (4,)
+    return (4, 6) if with_ipv6 else (4,)
 
 
 def _around_without_docker(table: Table | None, files: t.Mapping[str, str]) -> Around:
