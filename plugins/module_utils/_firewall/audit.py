@@ -17,6 +17,7 @@ from .docker_facts import container_name, network
 from .forward_order import Docker as Bridged
 from .forward_order import Order
 from .model import PROTOCOLS, Published, Table
+from .ruleset import SERVED
 from .sockets import Listener
 
 Answer = t.Mapping[str, t.Any]
@@ -160,6 +161,17 @@ def named_ports(table: Table | None) -> t.Callable[[str, int], bool]:
         for protocol in PROTOCOLS
     }
     return lambda protocol, port: any(port in ports for ports in known.get(protocol, ()))
+
+
+def closes_served(table: Table) -> bool:
+    """Whether the ports that Docker's service itself has are closed unless a policy names them."""
+    found = table.chains.get(SERVED)
+    return found is not None and bool(found.rules)
+
+
+def closed(table: Table | None, port: int, served: bool) -> bool:
+    """Whether a TCP port of the host is not open to everybody; ``served`` is whether it would be without a name."""
+    return served or named_ports(table)("tcp", port)
 
 
 def drops_unnamed(table: Table) -> bool:

@@ -12,14 +12,16 @@ import typing as t
 from .audit import Audit, Iptables, Service, policies_of, service_policies
 from .daemon_settings import Daemon
 from .forward_order import Placed
+from .host import Host
 from .model import Table
 from .sockets import Listener
 
 Facts = t.Dict[str, t.Any]
 
 
-def audit_facts(audit: Audit, table: Table | None) -> Facts:
+def audit_facts(audit: Audit, host: Host) -> Facts:
     """Return what was found; the keys are always the same, and null is what nobody could tell."""
+    # Only the table has a say on the host's own sockets; services are forwarded.
     return {
         "daemon": None if audit.daemon is None else _daemon(audit.daemon),
         "iptables": {"ipv4": _family(audit.ipv4), "ipv6": _family(audit.ipv6)},
@@ -28,12 +30,12 @@ def audit_facts(audit: Audit, table: Table | None) -> Facts:
             {"family": each.family, "table": each.table, "name": each.name, "devices": list(each.devices)}
             for each in audit.flowtables
         ],
-        "listeners": [_listener(each, table) for each in audit.listeners],
+        "listeners": [_listener(each, host.table) for each in audit.listeners],
         "host_network_containers": None if audit.answers is None else list(audit.answers.on_host),
         "wire_networks": None
         if audit.answers is None
         else [{"name": name, "driver": driver} for name, driver in audit.answers.on_wire],
-        "swarm": _swarm(audit, table),
+        "swarm": _swarm(audit, host.policy),
     }
 
 

@@ -9,9 +9,21 @@ from __future__ import annotations
 
 import typing as t
 
-from .audit import Audit, Iptables, drops_direct, drops_unnamed, policies_of, service_policies
+from .audit import (
+    Audit,
+    Iptables,
+    closed,
+    closes_served,
+    drops_direct,
+    drops_unnamed,
+    named_ports,
+    policies_of,
+    service_policies,
+)
 from .coverage import covered
 from .daemon_settings import major, open_hosts
+from .docker_user import ENTRY
+from .forward_order import Placed
 from .host import Host
 from .iptables_text import LEGACY, NFT
 from .sockets import DOCKERD, PROXY, Listener
@@ -21,26 +33,33 @@ _MOST_RULES = 3
 #: Since this version a port that is published on loopback is closed to neighbours, and so are containers' addresses
 #: to everybody who does not come by their bridge (release notes, 28.0).
 _RAW_SINCE = 28
+#: What nodes of a Swarm open to each other (docs.docker.com/engine/swarm/swarm-tutorial); 4789 is the kernel's own.
+_SWARM_PORTS = (("tcp", 7946), ("udp", 7946))
+_SWARM_MANAGEMENT = ("tcp", 2377)
 
 Sentences = t.Iterator[str]
 
 
-def open_daemon(audit: Audit) -> Sentences:
+def open_daemon(audit: Audit, host: Host) -> Sentences:
     """Yield what hands the host over: it comes before everything else."""
     daemon = audit.daemon
-    if daemon is None:
+    if daemon is None or daemon.tls_verify:
         return
-    by_setting = open_hosts(daemon.hosts or ())
-    by_systemd = [_place(each) for each in audit.open_by_systemd if each.reachable]
-    for place in (*by_setting, *by_systemd):
-        if daemon.tls_verify is False:
-            how = "to everybody, without asking who it is" if daemon.tls else "to everybody, without TLS"
-            yield (
-                f"Docker answers on {place} {how}: who reaches it is root on this host. Take it out of 'hosts', or "
-                "set 'tlsverify'."
-            )
-        elif daemon.tls_verify is None:
+    served = host.table is not None and closes_served(host.table)
+    places = [(place, closed(host.table, port, served)) for place, port in open_hosts(daemon.hosts or ())]
+    # The sockets that systemd opened are its own, and not in the control group of Docker's service.
+    opened = [each for each in audit.open_by_systemd if each.reachable]
+    places += [(_place(each), closed(host.table, each.socket.port, False)) for each in opened]
+    for place, guarded in places:
+        if daemon.tls_verify is None:
             yield f"Docker answers on {place}, and whether it asks for certificates is not known; look at 'tlsverify'."
+            continue
+        whom = "to containers and to whom policies let in" if guarded else "to everybody"
+        how = "asking who it is" if daemon.tls else "TLS"
+        yield (
+            f"Docker answers on {place} {whom}, without {how}: who reaches it is root on this host. Take it out of "
+            "'hosts', or set 'tlsverify'."
+        )
 
 
 def audit_findings(audit: Audit, host: Host) -> tuple[str, ...]:
@@ -49,6 +68,7 @@ def audit_findings(audit: Audit, host: Host) -> tuple[str, ...]:
         *_loopback(audit, host),
         *_proxies(audit, host),
         *_services(audit, host),
+        *_swarm(audit, host),
         *_on_host(audit, host),
         *_on_wire(audit),
         *_ipv6(audit, host),
@@ -121,6 +141,21 @@ def _services(audit: Audit, host: Host) -> Sentences:
                 f"Port {each.port}/{each.protocol} of the Swarm service '{each.name}' is named by no policy, and open "
                 "to everybody; name it in a policy."
             )
+
+
+def _swarm(audit: Audit, host: Host) -> Sentences:
+    """A Swarm whose nodes do not reach this one: dockerd itself serves these ports."""
+    swarm = audit.answers.info.get("Swarm") or {} if audit.answers else {}
+    if swarm.get("LocalNodeState") != "active" or host.table is None or not closes_served(host.table):
+        return
+    named = named_ports(host.table)
+    needed = [*_SWARM_PORTS, *((_SWARM_MANAGEMENT,) if swarm.get("ControlAvailable") else ())]
+    missing = [f"{protocol} {port}" for protocol, port in needed if not named(protocol, port)]
+    if missing:
+        yield (
+            f"The nodes of the Swarm do not reach this one on {', '.join(missing)}, because default is drop and no "
+            "policy names that: name it in a policy, and the nodes in its allow_from."
+        )
 
 
 def _on_host(audit: Audit, host: Host) -> Sentences:
@@ -208,10 +243,11 @@ def _rules(audit: Audit, host: Host) -> Sentences:
                 "for: Docker then leaves out its jump to DOCKER-USER at its next start. Move them to another table."
             )
         if family.order.ahead:
+            passed = "DOCKER-USER" if host.table or not host.policy else "DOCKER-USER, with it every policy,"
             unaffected = " Policies are not affected: they hold before that." if host.table else ""
             yield (
                 f"In FORWARD ({name}) {_quoted(family)} in front of Docker's jump and may accept what goes to a "
-                f"published port, so that DOCKER-USER and Docker's own rules do not see it; move it behind.{unaffected}"
+                f"published port, so that {passed} and Docker's own rules do not see it; move it behind.{unaffected}"
             )
 
 
@@ -236,8 +272,8 @@ def _vanished(audit: Audit, host: Host) -> Sentences:
 
 def _user_chain(audit: Audit) -> Sentences:
     for name, family in audit.families:
-        order = family.order
-        if order.own and order.user_jump is None:
+        order, own = family.order, _of_others(family)
+        if own and order.user_jump is None:
             yield (
                 f"DOCKER-USER ({name}) has rules, but FORWARD does not jump there: they have no effect. Restart "
                 "Docker, or declare policies instead."
@@ -248,13 +284,18 @@ def _user_chain(audit: Audit) -> Sentences:
                 f"In DOCKER-USER ({name}) rule {first.number} ({first.rule.text}) and what follows is never reached, "
                 "because a rule in front of it ends the chain; insert it above that one."
             )
-    if audit.ipv4 is None or audit.ipv6 is None or not audit.ipv4.order.own:
+    if audit.ipv4 is None or audit.ipv6 is None or not _of_others(audit.ipv4):
         return
     if audit.ipv6.order.translates and not audit.ipv6.order.user_chain and "filter" not in audit.ipv6.unreadable:
         yield (
             "DOCKER-USER has rules for IPv4, but this version of Docker makes no such chain for IPv6: IPv6 comes past "
             "them. Declare policies instead."
         )
+
+
+def _of_others(family: Iptables) -> list[Placed]:
+    """The rules in DOCKER-USER but for our own jump, of which :mod:`gaps` tells."""
+    return [each for each in family.order.own if each.rule.target != ENTRY]
 
 
 def _legacy(audit: Audit) -> Sentences:

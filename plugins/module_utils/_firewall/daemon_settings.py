@@ -30,6 +30,9 @@ _IP6TABLES_BY_DEFAULT = 27
 #: Until this version there was one backend only (release notes, 29.0).
 _BACKENDS_SINCE = 29
 _VERSION = re.compile(r"(\d+)\.")
+_TCP = "tcp://"
+#: dockerd's own without TLS (moby, opts/hosts.go).
+_PORT = 2375
 _LOCAL = frozenset(("", "localhost", "::1"))
 
 Settings = t.Mapping[str, t.Any]
@@ -162,13 +165,22 @@ class _Reader:
         return tuple(map(str, found)) if isinstance(found, list) else None
 
 
-def open_hosts(hosts: t.Iterable[str]) -> tuple[str, ...]:
-    """Return those of a daemon's ``hosts`` that others than this host reach."""
-    return tuple(host for host in hosts if host.startswith("tcp://") and not _is_local(host[len("tcp://") :]))
+def open_hosts(hosts: t.Iterable[str]) -> tuple[tuple[str, int], ...]:
+    """Return those of a daemon's ``hosts`` that others than this host reach, each with its port."""
+    return tuple((host, _port(host)) for host in hosts if host.startswith(_TCP) and not _is_local(host))
 
 
-def _is_local(address: str) -> bool:
+def _address(host: str) -> str:
+    return host[len(_TCP) :].rstrip("/")
+
+
+def _port(host: str) -> int:
+    port = _address(host).rpartition(":")[2]
+    return int(port) if port.isdigit() else _PORT
+
+
+def _is_local(host: str) -> bool:
     # Without an address dockerd takes localhost (moby, opts/hosts.go).
-    host = address.rstrip("/").rpartition(":")[0] if ":" in address else address
-    host = host.strip("[]")
-    return host in _LOCAL or host.startswith("127.")
+    address, colon, port = _address(host).rpartition(":")
+    name = (address if colon else port).strip("[]")
+    return name in _LOCAL or name.startswith("127.")

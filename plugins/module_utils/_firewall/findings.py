@@ -17,7 +17,8 @@ from .host import Host
 
 def findings(host: Host) -> tuple[str, ...]:
     """Return what is worth knowing, the worst first."""
-    return (*_undone(host), *_table(host), *_ports(host), *_units(host), *_docker(host))
+    found = (*_undone(host), *_table(host), *_ports(host), *_units(host), *_docker(host))
+    return tuple(dict.fromkeys(found))  # a port that is published in both families is one
 
 
 def _undone(host: Host) -> t.Iterator[str]:

@@ -55,5 +55,5 @@ def look_at_firewall(parameters: Parameters, runner: Runner) -> dict[str, t.Any]
     socket = parameters["docker_socket"]
     host = observe_host(Wanted(docker_socket=socket), runner)
     audit = observe_audit(socket, host, runner)
-    told = (*open_daemon(audit), *findings(host), *audit_findings(audit, host))
-    return {**results(host), "findings": list(told), "audit": audit_facts(audit, host.policy), "picture": draw(host)}
+    told = (*open_daemon(audit, host), *findings(host), *audit_findings(audit, host))
+    return {**results(host), "findings": list(told), "audit": audit_facts(audit, host), "picture": draw(host)}

@@ -30,6 +30,11 @@ from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.daemon_
     Daemon,
     config_file,
 )
+from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.docker_user import (
+    ENTRY,
+    user_chains,
+    user_rules,
+)
 from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.forward_order import order
 from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.host import Host
 from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.iptables_text import NFT, parse_save
@@ -91,6 +96,12 @@ def host(*policies: dict[str, t.Any], published: tuple[Published, ...] = (WEB,),
     return Host(docker=Docker("28.5.2", published=published), table=table(*policies, **options))
 
 
+def closing(*policies: dict[str, t.Any]) -> Host:
+    """A host whose table also closes what Docker serves and no policy names."""
+    made = blueprint(declared(*policies, default="drop"), {}, "/system.slice/docker.service").table
+    return replace(host(), table=made)
+
+
 def table(*policies: dict[str, t.Any], **options: t.Any) -> Table:
     return blueprint(declared(*policies, **options), {}).table
 
@@ -114,9 +125,9 @@ def said(found: t.Iterable[str], *parts: str) -> None:
 def test_a_host_as_it_should_be_needs_no_words() -> None:
     for given in (host(policy(ports=[8443])), host(default="drop"), BARE):
         assert audit_findings(audit(), given) == ()
-        assert list(open_daemon(audit())) == []
+        assert list(open_daemon(audit(), given)) == []
     assert audit_findings(Audit(), Host()) == ()
-    assert list(open_daemon(Audit())) == []
+    assert list(open_daemon(Audit(), Host())) == []
 
 
 @pytest.mark.parametrize(
@@ -131,12 +142,35 @@ def test_a_host_as_it_should_be_needs_no_words() -> None:
     ],
 )
 def test_docker_is_open_to_the_network(change: dict[str, t.Any], parts: list[str]) -> None:
-    said(open_daemon(audit(daemon=replace(RUNNING, **change))), *parts)
+    said(open_daemon(audit(daemon=replace(RUNNING, **change)), host()), *parts)
 
 
 def test_docker_is_open_to_the_network_by_systemd() -> None:
     opened = (listener(2375, "dockerd", "::"), listener(2376, "dockerd", "127.0.0.1"))
-    said(open_daemon(audit(open_by_systemd=opened)), "answers on tcp [::]:2375 to everybody")
+    found = audit(open_by_systemd=opened)
+
+    said(open_daemon(found, BARE), "answers on tcp [::]:2375 to everybody")
+    # They are not in the control group of Docker's service.
+    said(open_daemon(found, closing()), "answers on tcp [::]:2375 to everybody")
+    said(open_daemon(found, host(policy(ports=[2375]))), "to containers and to whom policies let in")
+
+
+def test_what_docker_serves_is_closed_where_the_default_is_drop() -> None:
+    found = audit(daemon=replace(RUNNING, hosts=("tcp://0.0.0.0:2375",)))
+
+    said(open_daemon(found, host(default="drop")), "to everybody, without TLS")  # Docker was off when it was loaded
+    said(open_daemon(found, closing()), "to containers and to whom policies let in, without TLS")
+    said(open_daemon(found, host(policy(ports=[2375]))), "to containers and to whom policies let in, without TLS")
+
+
+def test_nodes_of_a_swarm_that_do_not_reach_each_other() -> None:
+    manager, worker = audit(swarm=ACTIVE), audit(swarm={**ACTIVE, "ControlAvailable": False})
+
+    said(audit_findings(manager, closing()), "do not reach this one on tcp 7946, udp 7946, tcp 2377, because")
+    said(audit_findings(worker, closing(policy(ports=[7946]))), "do not reach this one on udp 7946, because")
+    both = (policy("a", ports=[7946, 2377]), policy("b", ports=[7946], protocol="udp"))
+    assert audit_findings(manager, closing(*both)) == ()
+    assert audit_findings(manager, host()) == ()
 
 
 @pytest.mark.parametrize(("version", "count"), [("20.10.24", 1), ("27.5.1", 1), ("28.0.0", 0), ("29.1.0", 0)])
@@ -171,7 +205,7 @@ def test_services_of_a_swarm() -> None:
     said(audit_findings(found, host()), "Port 8080/tcp of the Swarm service 'shop'")
     assert audit_findings(found, host(policy(ports=[8080]))) == ()
     assert audit_findings(found, host(default="drop")) == ()
-    assert audit_facts(found, table(policy(ports=[8080])))["swarm"] == {
+    assert audit_facts(found, host(policy(ports=[8080])))["swarm"] == {
         "state": "active",
         "manager": True,
         "ports": [
@@ -271,6 +305,21 @@ def test_rules_of_users() -> None:
     said(audit_findings(one_family, host()), "makes no such chain for IPv6")
 
 
+def test_a_policy_below_docker_user() -> None:
+    rules = {version: user_rules(user_chains(declared(policy(ports=[8443])), {}, version)) for version in (4, 6)}
+    given = Host(docker=Docker("28.5.2", published=(WEB,)), chains=rules)
+    own = f"{JUMP}-A DOCKER-USER -j {ENTRY}\n"
+    fine = audit(ipv4=iptables(RAW + USER.format(own)), ipv6=iptables(NAT))
+
+    assert audit_findings(fine, given) == ()
+    ahead = replace(fine, ipv4=iptables(RAW + USER.format(f"-A FORWARD -j ACCEPT\n{own}")))
+    said(
+        audit_findings(ahead, given), "so that DOCKER-USER, with it every policy, and Docker's own rules do not see it"
+    )
+    listening = audit_facts(replace(fine, listeners=(listener(8443, "docker-proxy"),)), given)["listeners"]
+    assert [each["policies"] for each in listening] == [[]]  # chains below FORWARD have no say there
+
+
 def test_a_table_that_iptables_cannot_read() -> None:
     found = audit(ipv4=iptables("# Table `filter' is incompatible, use 'nft' tool.\n" + RAW + NAT))
     said(audit_findings(found, host()), "cannot read its table 'filter' (IPv4)")
@@ -312,7 +361,7 @@ def test_settings(change: dict[str, t.Any], part: str) -> None:
 
 
 def test_the_keys_are_always_the_same() -> None:
-    empty, full = audit_facts(Audit(), None), audit_facts(audit(), table())
+    empty, full = audit_facts(Audit(), Host()), audit_facts(audit(), host())
 
     assert list(empty) == list(full)
     assert empty["iptables"] == {"ipv4": None, "ipv6": None}
@@ -324,7 +373,7 @@ def test_the_keys_are_always_the_same() -> None:
 def test_policies_of_a_listener() -> None:
     policies = (policy("web", [443]), policy("one", [443], host_address="192.0.2.1"))
     here, there = listener(443, "nginx", "192.0.2.1"), listener(443, "nginx", "192.0.2.2")
-    found = audit_facts(audit(listeners=(here, there, Listener(here.socket, None))), table(*policies))["listeners"]
+    found = audit_facts(audit(listeners=(here, there, Listener(here.socket, None))), host(*policies))["listeners"]
 
     assert [each["policies"] for each in found] == [["one", "web"], ["web"], ["one", "web"]]
     assert [each["process"] for each in found] == ["nginx", "nginx", None]

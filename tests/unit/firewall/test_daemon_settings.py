@@ -107,6 +107,6 @@ def test_hosts_that_others_reach() -> None:
         "tcp://localhost:1",
         "tcp://[::1]:1",
     ]
-    others = ["tcp://0.0.0.0:2375", "tcp://192.0.2.1", "tcp://[::]:2376", "tcp://host.example:2375/"]
+    others = {"tcp://0.0.0.0:2376": 2376, "tcp://192.0.2.1": 2375, "tcp://[::]:1": 1, "tcp://host.example:2/": 2}
 
-    assert open_hosts([*local, *others]) == tuple(others)
+    assert open_hosts([*local, *others]) == tuple(others.items())
