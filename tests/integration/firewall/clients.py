@@ -33,9 +33,9 @@ class Target:
         return {"address": self.address, "port": self.port, "protocol": self.protocol}
 
 
-def order(targets: Sequence[Target], seconds: float = PATIENCE) -> str:
+def order(targets: Sequence[Target], seconds: float = PATIENCE, again: float = 0.0) -> str:
     """What the probe reads."""
-    return json.dumps({"seconds": seconds, "targets": [target.order() for target in targets]})
+    return json.dumps({"seconds": seconds, "again": again, "targets": [target.order() for target in targets]})
 
 
 @dataclass
@@ -70,10 +70,10 @@ class Client:
 
     host: LabHost
 
-    def ask(self, targets: Sequence[Target], seconds: float = PATIENCE) -> list[str | None]:
-        """What each answers; all are asked at the same time."""
+    def ask(self, targets: Sequence[Target], seconds: float = PATIENCE, again: float = 0.0) -> list[str | None]:
+        """What each answers; all are asked at the same time, the silent ones again when that has seconds."""
         argv = [sys.executable, str(PROGRAMS / "probe.py")]
-        done = self.host.run(argv, stdin=order(targets, seconds), timeout=seconds + 60)
+        done = self.host.run(argv, stdin=order(targets, seconds, again), timeout=seconds + again + 60)
         answers: list[str | None] = json.loads(done.stdout)
         return answers
 

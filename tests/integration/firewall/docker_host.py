@@ -150,7 +150,7 @@ class DockerHost(ModuleHost):
                     found.setdefault(family, network[key])
         return found
 
-    def await_services(self, *names: str, seconds: float = 60.0) -> None:
+    def await_services(self, *names: str, seconds: float = 180.0) -> None:
         """Wait until containers (all, when none is named) answer the host on each of their addresses and ports."""
         deadline = time.monotonic() + seconds
         waiting = list(names or self.services)
@@ -167,16 +167,20 @@ class DockerHost(ModuleHost):
             assert time.monotonic() < deadline, f"{', '.join(waiting)} do not answer on {targets}"
             time.sleep(0.2)
 
-    def ask_from_host(self, targets: Sequence[Target], seconds: float = PATIENCE) -> list[str | None]:
+    def ask_from_host(
+        self, targets: Sequence[Target], seconds: float = PATIENCE, again: float = 0.0
+    ) -> list[str | None]:
         """What each answers the host itself; all are asked at the same time."""
         program = ("python3", f"{FOLDER}/on_host/probe.py")
-        answers: list[str | None] = json.loads(self.run(*program, stdin=order(targets, seconds)))
+        answers: list[str | None] = json.loads(self.run(*program, stdin=order(targets, seconds, again)))
         return answers
 
-    def ask_from(self, container: str, targets: Sequence[Target], seconds: float = PATIENCE) -> list[str | None]:
+    def ask_from(
+        self, container: str, targets: Sequence[Target], seconds: float = PATIENCE, again: float = 0.0
+    ) -> list[str | None]:
         """What each answers a container; all are asked at the same time."""
         program = ("python3", f"{FOLDER}/on_host/probe.py")
-        asked = self.run("docker", "exec", "--interactive", container, *program, stdin=order(targets, seconds))
+        asked = self.run("docker", "exec", "--interactive", container, *program, stdin=order(targets, seconds, again))
         answers: list[str | None] = json.loads(asked)
         return answers
 

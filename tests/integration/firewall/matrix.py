@@ -5,12 +5,13 @@ Measured in one go: everybody asks all their targets at the same time, in bounde
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from tests.integration.firewall.clients import Target
+from tests.integration.firewall.clients import PATIENCE, Target
 from tests.integration.firewall.docker_host import Service
 from tests.integration.firewall.engines import Setting
 from tests.integration.firewall.places import ADDRESSES, ALLOWED, DENIED, DOCK, SERVER
@@ -79,13 +80,12 @@ def measure(stage: Stage, ways: Sequence[Way] = WAYS) -> dict[Way, str | None]:
     places = {**ADDRESSES, "localhost": LOCALHOST}
     for service in stage.dock.services:
         places[service] = stage.dock.addresses(service)
-    askers: dict[str, Callable[[list[Target]], list[str | None]]] = {
+    askers: dict[str, Callable[..., list[str | None]]] = {
         DENIED: stage.denied.ask,
         ALLOWED: stage.allowed.ask,
         DOCK: stage.dock.ask_from_host,
+        **{service: functools.partial(stage.dock.ask_from, service) for service in stage.dock.services},
     }
-    for service in stage.dock.services:
-        askers[service] = _from_container(stage, service)
     asked: dict[str, list[Way]] = {}
     for way in ways:
         # A container without an address of the family has no way out of it either.
@@ -93,17 +93,14 @@ def measure(stage: Stage, ways: Sequence[Way] = WAYS) -> dict[Way, str | None]:
             asked.setdefault(way.origin, []).append(way)
 
     def answers(origin: str) -> list[str | None]:
-        return askers[origin]([Target(places[w.target][w.family], w.port, w.protocol) for w in asked[origin]])
+        targets = [Target(places[way.target][way.family], way.port, way.protocol) for way in asked[origin]]
+        return askers[origin](targets, again=2 * PATIENCE)
 
     ports = [f"{protocol}:{port}" for protocol, port in NAMED.items()]
     with stage.server.answering(SERVER, *ports), ThreadPoolExecutor(max_workers=8) as pool:
         found = zip(asked, pool.map(answers, asked), strict=True)
         answered = {way: text for origin, texts in found for way, text in zip(asked[origin], texts, strict=True)}
     return {way: answered[way] for way in ways if way in answered}
-
-
-def _from_container(stage: Stage, name: str) -> Callable[[list[Target]], list[str | None]]:
-    return lambda targets: stage.dock.ask_from(name, targets)
 
 
 def reached(answers: Answers) -> dict[Way, bool]:

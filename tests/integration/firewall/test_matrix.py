@@ -56,6 +56,24 @@ def test_with_address_translation_lost_docker_proxy_serves_both_families_and_the
 
 @pytest.mark.slow
 @on(settings(proxy=True))
+def test_firewalld_reloads_beside_the_table(stage: Stage, setting: Setting) -> None:
+    stage.dock.start_firewalld()
+    stage.dock.run("systemctl", "restart", "docker.service")  # which gives its bridges to firewalld's zone
+    matrix.set_up(stage)
+    stage.dock.load(stand_in.table(stage.dock.bridges()))
+    with contextlib.ExitStack() as stack:
+        targets = [Target(address, matrix.NAMED["tcp"]) for address in ADDRESSES[DOCK].values()]
+        knocks = [stack.enter_context(stage.denied.knocking(target, per_second=500)) for target in targets]
+        for _time in range(2):
+            stage.dock.reload_firewalld()
+    assert [knock.successes for knock in knocks] == [0, 0]
+    assert min(knock.attempts for knock in knocks) > 500
+    reached = matrix.reached(matrix.measure(stage))
+    assert reached == {way: matrix.open_under_policy(setting, way) for way in reached}
+
+
+@pytest.mark.slow
+@on(settings(proxy=True))
 def test_docker_goes_on_beside_the_table_and_nobody_slips_through(stage: Stage, setting: Setting) -> None:
     matrix.set_up(stage)
     stage.dock.load(stand_in.table(stage.dock.bridges()))

@@ -1,7 +1,8 @@
 """Asks many at the same time and tells what they answered, in bounded time.
 
-JSON comes in: ``{"seconds": 2.0, "targets": [{"address": "192.0.2.1", "port": 8443, "protocol": "tcp"}, ...]}``. A list
-of answers goes out, null where none came: because of a drop, a refusal, or a connection closed without a word.
+JSON comes in: ``{"seconds": 2.0, "again": 0.0, "targets": [{"address": "::1", "port": 8443, "protocol": "tcp"}]}``. A list
+of answers goes out, null where none came: because of a drop, a refusal, or a connection closed without a word. Who did
+not answer is asked once more, and given ``again`` seconds: a busy machine is silent for a while, a drop for ever.
 """
 
 from __future__ import annotations
@@ -49,7 +50,14 @@ async def ask_all(targets: list[dict[str, Any]], seconds: float) -> list[str | N
 def main() -> None:
     """Read, ask, print."""
     order = json.load(sys.stdin)
-    print(json.dumps(asyncio.run(ask_all(order["targets"], order["seconds"]))))
+    targets = order["targets"]
+    answers = asyncio.run(ask_all(targets, order["seconds"]))
+    silent = [number for number, answer in enumerate(answers) if answer is None]
+    if order["again"] and silent:
+        late = asyncio.run(ask_all([targets[number] for number in silent], order["again"]))
+        for number, answer in zip(silent, late, strict=True):
+            answers[number] = answer
+    print(json.dumps(answers))
 
 
 if __name__ == "__main__":
