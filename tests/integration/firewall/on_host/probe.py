@@ -1,8 +1,8 @@
 """Asks many at the same time and tells what they answered, in bounded time.
 
-JSON comes in: ``{"seconds": 2.0, "again": 0.0, "targets": [{"address": "::1", "port": 8443, "protocol": "tcp"}]}``. A list
-of answers goes out, null where none came: because of a drop, a refusal, or a connection closed without a word. Who did
-not answer is asked once more, and given ``again`` seconds: a busy machine is silent for a while, a drop for ever.
+JSON comes in: ``{"seconds": 2.0, "again": 0.0, "targets": [{"address": "::1", "port": 8443, "protocol": "tcp"}]}``. A
+list of answers goes out, null where none came: because of a drop, a refusal, or a connection closed without a word. Who
+did not answer is asked once more, and given ``again`` seconds: a busy machine is silent for a while, a drop for ever.
 """
 
 from __future__ import annotations
