@@ -77,9 +77,9 @@ options:
     description:
       - What happens to published ports that no policy names. V(return) leaves them to Docker, open to everybody;
         V(drop) closes them to all but the host and its containers.
-      - That holds for whatever Docker itself serves to the outside, so also for its own interface, if it listens on TCP.
-        What docker-proxy serves is known by its control group; a host without unified control groups (cgroups v2) cannot
-        close that.
+      - That holds for whatever Docker itself serves to the outside, so also for its own interface, if it listens on
+        TCP. What docker-proxy serves is known by its control group; a host without unified control groups (cgroups
+        v2) cannot close that.
     type: str
     choices: [return, drop]
     default: return
