@@ -100,6 +100,10 @@ def settings(*engines: str, proxy: bool | None = None) -> list[Setting]:
     ]
 
 
-def on(chosen: list[Setting]) -> pytest.MarkDecorator:
-    """Run a test of ``stage`` in each of these settings."""
-    return pytest.mark.parametrize("setting", chosen, ids=[setting.id for setting in chosen], indirect=True)
+def on(chosen: list[Setting], in_make_test: bool = False) -> pytest.MarkDecorator:
+    """Run a test of ``stage`` in each of these settings; with ``in_make_test`` in one of them always."""
+    speaks = [pytest.mark.representative] if in_make_test else []
+    settings_of_test = [
+        pytest.param(setting, id=setting.id, marks=speaks if setting.id == REPRESENTATIVE else []) for setting in chosen
+    ]
+    return pytest.mark.parametrize("setting", settings_of_test, indirect=True)

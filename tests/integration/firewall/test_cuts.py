@@ -40,7 +40,7 @@ def through_cuts(dock: DockerHost, policies: Sequence[dict[str, Any]], legal: Se
 
 @pytest.mark.proof(area="firewall", line=5, title="Killed at every moment of a change: the old policy or the new one")
 @pytest.mark.parametrize("new", [NEW_ELEMENTS, NEW_TABLE], ids=["elements", "table"])
-@on(settings("26.1", "20.10", proxy=True))
+@on(settings("26.1", "20.10", proxy=True), in_make_test=True)
 def test_a_change_that_is_killed_leaves_a_whole_policy(stage: Stage, new: Sequence[dict[str, Any]]) -> None:
     dock = stage.dock
     dock.run_services(WEB)
@@ -84,7 +84,7 @@ def test_a_first_run_and_a_removal_that_are_killed_are_ended_by_the_next_run(sta
     area="firewall", line=4, title="A line that the kernel refuses: told with its policy, nothing changed"
 )
 @pytest.mark.parametrize("check", [False, True], ids=["run", "check"])
-@on(settings("26.1", "20.10", proxy=True))
+@on(settings("26.1", "20.10", proxy=True), in_make_test=True)
 def test_a_line_that_the_kernel_refuses_leaves_the_old_policy(stage: Stage, check: bool) -> None:
     dock = stage.dock
     declare(dock, OLD)

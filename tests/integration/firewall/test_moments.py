@@ -82,7 +82,7 @@ EVENTS: list[Callable[[DockerHost], None]] = [networks, restarts, recreations, f
 
 
 @pytest.mark.proof(area="firewall", line=2, title="Nobody denied gets in, whatever other tools do")
-@on(settings(proxy=True))
+@on(settings(proxy=True), in_make_test=True)
 def test_no_connection_of_a_denied_client_comes_about_whatever_happens(stage: Stage) -> None:
     stage.dock.run_services(WEB)
     assert stage.denied.can(DOCK, 8443)

@@ -18,7 +18,7 @@ def closed(way: Way) -> bool:
 
 
 @pytest.mark.proof(area="firewall", line=1, title="Packets: what is denied is dropped, all else is as it was")
-@on(settings())
+@on(settings(), in_make_test=True)
 def test_a_policy_closes_what_it_shall_and_changes_nothing_else(stage: Stage) -> None:
     set_up(stage)
     before = reached(measure(stage))

@@ -81,7 +81,7 @@ def wait_undone(dock: DockerHost, old: str) -> None:
 @pytest.mark.proof(
     area="firewall", line=3, title="A policy that cuts off the controller is undone; the next run says so"
 )
-@on(settings("26.1", "20.10", proxy=True))
+@on(settings("26.1", "20.10", proxy=True), in_make_test=True)
 def test_a_policy_that_locks_out_the_controller_is_undone_and_said(stage: Stage, tmp_path: Path) -> None:
     dock = stage.dock
     declare(dock, OLD)
