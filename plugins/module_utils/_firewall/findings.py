@@ -47,7 +47,8 @@ def _ports(host: Host) -> t.Iterator[str]:
     if host.docker is None:
         yield "Docker does not answer, so its published ports are not known."
         return
-    if host.policy is None or any("no policy names" in rule for rule in host.policy.chains["published"].rules):
+    published = host.policy.chains.get("published") if host.policy else None
+    if host.policy is None or any("no policy names" in rule for rule in (published.rules if published else ())):
         return
     for each in covered(host.policy, host.docker.published):
         if each.reachable and not each.policies:
@@ -64,7 +65,7 @@ def _units(host: Host) -> t.Iterator[str]:
     if places.LOADER not in host.enabled:
         yield f"{places.LOADER} is not enabled: after a boot there is no policy."
     if places.WATCHER not in host.active:
-        yield f"{places.WATCHER} does not run: ports and networks that Docker makes from now on are not followed."
+        yield f"{places.WATCHER} does not run: networks that Docker makes from now on are not followed."
 
 
 def _docker(host: Host) -> t.Iterator[str]:

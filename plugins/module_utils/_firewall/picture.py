@@ -44,12 +44,8 @@ def _policies(table: Table) -> t.Iterator[str]:
                 host = f"[{address}]" if ":" in address else address
                 ports.setdefault(policy, []).append(f"{protocol} {host + ':' if host else ''}{found}")
     for policy in sorted(ports):
-        sources = [
-            element
-            for version in (4, 6)
-            for element in sorted(table.sets[source_set(policy, version)].elements)
-            if source_set(policy, version) in table.sets
-        ]
+        sets = [table.sets.get(source_set(policy, version)) for version in (4, 6)]
+        sources = [element for each in sets if each is not None for element in each.elements]
         who = _listed(sources) or "nobody"
         yield f"{policy}: {', '.join(ports[policy])} from {who}{_logs(table, policy)}"
 
