@@ -23,7 +23,7 @@ PROXIED = "docker_proxy"
 UNREACHED = "no_jump"
 #: Docker takes its jump to DOCKER-USER out and puts it in again at each change of its networks.
 NETWORKS = "network_create"
-#: A reload of firewalld removes the chains.
+#: A reload of firewalld removes the chains, and what Docker translates, so that docker-proxy serves its ports.
 RELOAD = "firewalld_reload"
 
 #: The first version that was seen to leave its jump where it is.
@@ -102,7 +102,7 @@ _SENTENCES: t.Mapping[str, t.Callable[[Gap], str]] = {
         "who is denied gets through in between. Use the backend nftables, or Docker 28."
     ),
     RELOAD: lambda _gap: (
-        "firewalld is active, and its reload removes the chains of the policy; who is denied gets through until the "
-        "watcher has put them back. Use the backend nftables."
+        "firewalld is active, and its reload may remove the chains of the policy and of Docker: until they are back, "
+        "docker-proxy serves published ports to everybody. Use the backend nftables."
     ),
 }

@@ -55,9 +55,8 @@ def test_what_is_not_closed_is_exactly_what_the_findings_say(stage: Stage) -> No
     assert {str(way) for way, found in reached(measure(stage)).items() if found} == expected
 
 
-@pytest.mark.representative
 @pytest.mark.proof(area="firewall", line=1, title="DOCKER-USER: returned to Docker where the declaration says so")
-@on(settings("26.1", proxy=True))
+@on(settings("26.1", proxy=True), in_make_test=True)
 def test_what_is_left_to_docker_is_as_it_was(stage: Stage) -> None:
     set_up(stage)
     before = reached(measure(stage))

@@ -106,7 +106,7 @@ def test_every_wish_is_met_from_wherever_the_last_one_led(wanted: list[Wanted]) 
         assert host == Host(around=AROUND)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(wishes(), wishes(), st.integers(0, 20), st.booleans())
 def test_a_run_that_is_cut_off_leaves_the_old_policy_or_the_new_one_and_the_next_run_ends_the_same(
     old: Wanted, new: Wanted, at: int, reboots: bool
