@@ -131,6 +131,19 @@ def test_what_a_step_reveals_is_planned_in_the_same_run() -> None:
     assert outcome.after == Kiln(100)
 
 
+def test_check_mode_rehearses_the_plan_and_a_real_run_does_not() -> None:
+    kiln = KilnResource(Kiln(0), 200)
+    converge(kiln, check_mode=True)
+    assert kiln.rehearsed == [4]
+    converge(kiln)
+    assert kiln.rehearsed == [4]
+
+
+def test_what_a_rehearsal_refuses_is_told() -> None:
+    with pytest.raises(Refusal, match="does not take more than 1300"):
+        converge(KilnResource(Kiln(0), 1400), check_mode=True)
+
+
 def test_check_mode_says_that_a_plan_goes_on_where_nobody_can_know() -> None:
     outcome = converge(KilnResource(Kiln(0, load="unknown"), 100, hidden="a cat"), check_mode=True)
     assert [step.title for step in outcome.plan] == ["Open the door"]

@@ -105,6 +105,7 @@ class KilnResource(Resource[Kiln]):
         self.visible = visible
         self.observed = 0
         self.applied: list[str] = []
+        self.rehearsed: list[int] = []
 
     def observe(self) -> Kiln:
         self.observed += 1
@@ -132,6 +133,11 @@ class KilnResource(Resource[Kiln]):
         if isinstance(step, Open):
             return replace(state, load=self.hidden)
         return replace(state, load="")
+
+    def rehearse(self, state: Kiln, plan: Plan) -> None:
+        self.rehearsed.append(len(plan))
+        if self.wanted > 1300:
+            raise Refusal(f"The thermostat of a kiln with {state.degrees} degrees does not take more than 1300.")
 
     def apply(self, step: Step) -> None:
         if isinstance(step, Soak) and not self.patient:
