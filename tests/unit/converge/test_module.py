@@ -87,9 +87,12 @@ def test_check_mode_returns_the_same_and_takes_no_lock(tmp_path: Path) -> None:
     assert play(Playbook(), kiln).result == foretold
 
 
-def test_warnings_are_given_for_the_state_in_the_end() -> None:
-    playbook = play(Playbook(), KilnResource(Kiln(0), 100), warnings=lambda state: [f"{state.degrees} is hot."])
-    assert playbook.warnings == ["100 is hot."]
+def test_warnings_are_given_for_the_state_before_and_the_one_in_the_end() -> None:
+    def warnings(before: Kiln, after: Kiln) -> list[str]:
+        return [f"It was cold ({before.degrees}).", f"{after.degrees} is hot."]
+
+    playbook = play(Playbook(), KilnResource(Kiln(0), 100), warnings=warnings)
+    assert playbook.warnings == ["It was cold (0).", "100 is hot."]
 
 
 def test_the_lock_reaches_the_commands() -> None:
