@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import json
+import sys
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.integration.firewall.clients import Target
+from tests.integration.firewall.clients import Client, Target
 from tests.integration.firewall.declared import declare, policy
 from tests.integration.firewall.docker_host import IMAGE, DockerHost, Service
 from tests.integration.firewall.engines import Setting, on, settings
@@ -51,6 +52,12 @@ def iptables(dock: DockerHost, *rule: str, command: str = "iptables") -> Iterato
     dock.run(command, "--wait", "--insert", chain, *words)
     yield
     dock.run(command, "--wait", "--delete", chain, *words)
+
+
+def connects(client: Client, port: int) -> bool:
+    """Whether a port of the Docker host takes a connection, even if it says nothing."""
+    script = f"import socket; socket.create_connection(({ADDRESSES[DOCK][4]!r}, {port}), 2)"
+    return client.host.run([sys.executable, "-c", script], check=False).returncode == 0
 
 
 def set_daemon(dock: DockerHost, **options: Any) -> None:
@@ -147,8 +154,12 @@ def test_what_people_do_to_the_daemon(stage: Stage) -> None:
     set_daemon(dock)
 
     start_daemon(dock, "-H", "tcp://0.0.0.0:2375")
+    says(dock, "Docker answers on tcp://0.0.0.0:2375 to containers and to whom policies let in, without TLS")
+    assert not connects(stage.denied, 2375)
+    declare(dock, [policy("web", 8443)])
     says(dock, "Docker answers on tcp://0.0.0.0:2375 to everybody, without TLS: who reaches it is root")
-    assert look(dock)[1][0].startswith("Docker answers on")
+    assert connects(stage.denied, 2375)
+    declare(dock, [policy("web", 8443)], default="drop")
     start_daemon(dock, "-H", "tcp://127.0.0.1:2375")
     says(dock)
     set_daemon(dock, iptables=False, ip6tables=False)
@@ -174,6 +185,11 @@ def test_docker_behind_a_port_of_systemd(stage: Stage) -> None:
     dock.run("systemctl", "start", "docker.socket", "docker.service")
     declare(dock, [], default="drop")
     says(dock, "Docker answers on tcp [::]:2375 to everybody, without TLS")
+    assert connects(stage.denied, 2375)
+    declare(dock, [policy("docker", 2375)], default="drop")
+    says(dock, "Docker answers on tcp [::]:2375 to containers and to whom policies let in, without TLS")
+    assert not connects(stage.denied, 2375)
+    assert connects(stage.allowed, 2375)
 
 
 @pytest.mark.slow
@@ -202,6 +218,29 @@ def test_what_no_policy_governs(stage: Stage) -> None:
     dock.docker("service", "create", "--detach", "--name=shop", "--replicas=0", "--publish=8080:80", IMAGE, "/bin/true")
     declare(dock, [policy("web", 8443), policy("own", 7070)])
     says(dock, "Swarm is active", "Port 8080/tcp of the Swarm service 'shop' is named by no policy")
+    assert connects(stage.denied, 7946)
+    declare(dock, [policy("web", 8443), policy("own", 7070)], default="drop")
+    says(dock, "Swarm is active", "The nodes of the Swarm do not reach this one on tcp 7946, udp 7946, tcp 2377")
+    assert not connects(stage.denied, 7946)
+    nodes = [policy("nodes", 7946, 2377), policy("gossip", 7946, protocol="udp")]
+    declare(dock, [policy("web", 8443), policy("own", 7070), *nodes], default="drop")
+    says(dock, "Swarm is active")
+    assert connects(stage.allowed, 7946)
+
+
+@pytest.mark.slow
+@on(settings("26.1", "28.5", proxy=True))
+def test_a_policy_below_docker_user(stage: Stage, setting: Setting) -> None:
+    dock = stage.dock
+    dock.run_services(WEB)
+    declare(dock, [policy("web", 8443)], default="drop", backend="docker_user")
+    gaps = [] if setting.engine.guards_containers else ["takes its jump to DOCKER-USER out and puts it in again"]
+    says(dock, *gaps)
+    with iptables(dock, "FORWARD", "-i", OUTSIDE, "-j", "ACCEPT"):
+        says(dock, f"In FORWARD (IPv4) rule 1: -i {OUTSIDE} -j ACCEPT stands in front of Docker's jump", *gaps)
+        assert "with it every policy" in look(dock)[1][-1]
+        assert connects(stage.denied, 8443)
+    assert not connects(stage.denied, 8443)
 
 
 @pytest.mark.slow
