@@ -37,7 +37,7 @@ _NETLINK_NETFILTER = 12
 _NFNLGRP_NFTABLES = 7
 #: Seconds between two looks when the kernel tells nothing, and at least when it tells a lot.
 _POLL = 5.0
-_PAUSE = 0.05
+_PAUSE = 0.2
 
 
 def restore(runner: Runner, say: Say) -> None:
