@@ -244,7 +244,7 @@ def test_a_frozen_array_is_thawed_and_takes_up_its_spare(store: PoolHost) -> Non
         md=$(readlink -f /dev/md/{POOL}-0)
         mdadm --manage $md --fail detached --remove detached
         echo frozen > /sys/block/$(basename $md)/md/sync_action
-        mdadm --manage $md --add {by_id(NEW)}-part1""")
+        mdadm --manage $md --add $(readlink -f {by_id(NEW)})1""")
     assert (md(store, "sync_action"), md(store, "degraded")) == ("frozen", "1")
     result = store.settled("ab" + NEW, volumes=BUSY)
     assert any(title.startswith("Let md work in array data-0 again") for title in result.titles), result.titles
