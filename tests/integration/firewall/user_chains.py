@@ -49,8 +49,11 @@ def rules_of_others(dock: DockerHost) -> str:
     """Everything that the kernel has and that is not ours, as those list it whose it is."""
     parts = []
     for program in SAVE.values():
-        lines = _plain(dock.run(program)).splitlines(keepends=True)
-        parts.append(_EMPTY.sub("", "".join(line for line in lines if not _ours(line))))
+        lines = [line for line in _plain(dock.run(program)).splitlines(keepends=True) if not _ours(line)]
+        if not any("DOCKER-USER" in line for line in lines if line.startswith("-A ")):
+            # Made for the jump, where Docker has none and nobody else uses it.
+            lines = [line for line in lines if not line.startswith(":DOCKER-USER ")]
+        parts.append(_EMPTY.sub("", "".join(lines)))
     tables = [line.split()[1:3] for line in dock.run("nft", "list", "tables").splitlines()]
     names = sorted((family, name) for family, name in tables if family == "inet" and name != "docker_firewall")
     parts += [dock.run("nft", "--stateless", "list", "table", family, name) for family, name in names]
