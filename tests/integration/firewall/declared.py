@@ -11,7 +11,7 @@ from tests.integration.modules.result import Result
 
 MODULE = "docker_firewall"
 #: Who comes in: the allowed client, in both families.
-WELCOME = [ADDRESSES[ALLOWED][4], ADDRESSES[ALLOWED][6]]
+WELCOME = (ADDRESSES[ALLOWED][4], ADDRESSES[ALLOWED][6])
 
 
 def policy(name: str, *ports: Any, allow: Sequence[str] = WELCOME, **more: Any) -> dict[str, Any]:
@@ -20,7 +20,7 @@ def policy(name: str, *ports: Any, allow: Sequence[str] = WELCOME, **more: Any) 
 
 
 #: The ports of the matrix that a policy names.
-NAMED = [policy("web", 8443), policy("dns", 8053, protocol="udp")]
+NAMED = (policy("web", 8443), policy("dns", 8053, protocol="udp"))
 
 
 def declare(dock: DockerHost, policies: Sequence[dict[str, Any]] = NAMED, **options: Any) -> Result:
