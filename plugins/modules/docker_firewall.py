@@ -213,7 +213,8 @@ firewall:
     gaps:
       description:
         - What the policy does not see, when it is carried by C(docker_user). The kinds are C(docker_proxy), ports that
-          docker-proxy serves, and C(no_jump), an IP version for which Docker does not jump to C(DOCKER-USER), with the
+          docker-proxy serves, C(accepted_ahead), rules in front of the jump to C(DOCKER-USER) that may accept, and
+          C(no_jump), an IP version for which Docker does not jump to C(DOCKER-USER), with the
           published ports that are open for this reason.
         - And the moments at which others take the chains or the jump away, C(network_create) and C(firewalld_reload).
       type: list

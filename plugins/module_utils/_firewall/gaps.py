@@ -12,6 +12,8 @@ import typing as t
 
 from .daemon_settings import major
 from .docker_user import ENTRY, USER
+from .forward_order import Docker as Bridged
+from .forward_order import order
 from .iptables_text import Saved
 from .model import Docker, Gap, UserRules
 from .restore_text import TABLE
@@ -21,6 +23,8 @@ from .sockets import Socket
 PROXIED = "docker_proxy"
 #: FORWARD does not lead to DOCKER-USER.
 UNREACHED = "no_jump"
+#: Rules of FORWARD come before the jump to DOCKER-USER, and may accept what the policy denies.
+AHEAD = "accepted_ahead"
 #: Docker takes its jump to DOCKER-USER out and puts it in again at each change of its networks.
 NETWORKS = "network_create"
 #: A reload of firewalld removes the chains, and what Docker translates, so that docker-proxy serves its ports.
@@ -46,6 +50,8 @@ def gaps(
             found.append(Gap(PROXIED, version, _named(proxied)))
         if docker is not None and not _reached(tables):
             found.append(Gap(UNREACHED, version, _named(translated)))
+        elif docker is not None and order(tables, Bridged(docker.bridges)).ahead:
+            found.append(Gap(AHEAD, version, _named(translated)))
     release = None if docker is None else major(docker.version)
     if release is not None and release < _KEEPS_JUMP:
         found.append(Gap(NETWORKS))
@@ -94,9 +100,19 @@ def _unreached(gap: Gap) -> str:
     )
 
 
+def _ahead(gap: Gap) -> str:
+    return (
+        f"In FORWARD (IPv{gap.version}) rules in front of the jump to DOCKER-USER may accept what goes to published "
+        f"ports ({', '.join(gap.ports) or 'none now'}); Docker 28 was seen to put its own there when "
+        "firewalld was reloaded. "
+        "Move them behind, or use the backend nftables."
+    )
+
+
 _SENTENCES: t.Mapping[str, t.Callable[[Gap], str]] = {
     PROXIED: _proxied,
     UNREACHED: _unreached,
+    AHEAD: _ahead,
     NETWORKS: lambda _gap: (
         "This version of Docker takes its jump to DOCKER-USER out and puts it in again whenever a network is made, and "
         "who is denied gets through in between. Use the backend nftables, or Docker 28."

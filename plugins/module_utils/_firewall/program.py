@@ -26,6 +26,7 @@ MODULES = (
     "_firewall/daemon_settings.py",
     "_firewall/docker_facts.py",
     "_firewall/docker_user.py",
+    "_firewall/forward_order.py",
     "_firewall/gaps.py",
     "_firewall/guard.py",
     "_firewall/iptables_text.py",

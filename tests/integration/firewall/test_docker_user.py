@@ -277,7 +277,11 @@ def test_what_gets_through_is_counted_and_the_policy_holds_again(stage: Stage, s
             found.append(knocking)
         total += knocking.attempts
         dock.until(("sh", "-c", "iptables-save | grep -q -- '-A DOCKER-USER -j FABRIC-DOCKER'"), SOON)
-        assert not stage.denied.can(DOCK, 8443), f"{event.__name__}: still open"
+        if stage.denied.can(DOCK, 8443):  # as with Docker 28, which comes back in front of DOCKER-USER
+            assert event is reloads, f"{event.__name__}: still open"
+            assert "accepted_ahead" in result_kinds(run(dock, OLD, backend=BACKEND).values)
+            dock.restart_docker()
+            assert not stage.denied.can(DOCK, 8443), "still open after a restart of Docker"
         assert stage.allowed.can(DOCK, 8443), f"{event.__name__}: the allowed one is shut out"
     assert total > 5000
     told = result_kinds(run(dock, OLD, backend=BACKEND).values)

@@ -268,6 +268,17 @@ def test_ports_of_docker_proxy_are_those_that_nobody_translates() -> None:
     assert told[1].startswith("docker-proxy serves udp 53 over IPv4 as a process of the host")
 
 
+def test_rules_that_accept_before_docker_user_are_told() -> None:
+    text = (
+        "*filter\n:FORWARD DROP [0:0]\n:DOCKER-FORWARD - [0:0]\n:DOCKER-USER - [0:0]\n-A FORWARD -j DOCKER-FORWARD\n"
+        "-A FORWARD -j DOCKER-USER\n-A DOCKER-FORWARD -o docker0 -j ACCEPT\nCOMMIT\n"
+    )
+    found = gaps({4: parse_save(text)}, Docker("28.5.2"), (), firewalld=False)
+    assert kinds(found) == [("accepted_ahead", 4)]
+    chains = {4: user_rules(user_chains(declared(policy()), AROUND, 4))}
+    assert any("in front of the jump to DOCKER-USER" in told for told in findings(Host(chains=chains, gaps=found)))
+
+
 def test_a_docker_that_knows_no_such_chain_is_refused() -> None:
     host = Host(around=AROUND, docker=Docker("29.0.0", backend="nftables+firewalld"))
     with pytest.raises(Refusal, match="knows no chain DOCKER-USER"):
