@@ -340,3 +340,18 @@ def test_thawing_makes_the_kernel_idle_and_gives_it_the_time_to_take_up_a_spare(
     arrays.thaw(ThawArray("data-0", "/dev/md127", "test"), execution)
     assert seen == ["idle"]
     assert commands.ran == []
+
+
+def test_a_rebuild_that_ends_while_the_kernel_is_read_is_no_failure(
+    kernel: Kernel, commands: Commands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The member was read when it was being filled, `degraded` when it was.
+    kernel.member("sdc1", "spare", "2")
+    kernel.set(degraded="0", sync_action="recover")
+
+    def end() -> None:
+        kernel.member("sdc1", "in_sync", "2")
+        kernel.set(sync_action="idle")
+
+    later(monkeypatch, end)
+    wait(kernel, commands)

@@ -51,6 +51,15 @@ def _filling(array: KernelArray) -> list[KernelMember]:
     ]
 
 
+def _unheld(array: KernelArray) -> int:
+    """Return how many slots no member holds, filled or being filled.
+
+    By the members alone: `degraded` is read a moment later, and may tell of a rebuild that has just ended.
+    """
+    held = {each.member.slot for each in array.members if each.member.slot is not None and not each.member.faulty}
+    return max(0, array.devices - len(held))
+
+
 def _failed(array: KernelArray) -> set[str]:
     """Return the kernel names of failed members."""
     return {each.name for each in array.members if each.member.faulty}
@@ -79,7 +88,7 @@ class _Wait:
                 f"Array {self.step.array} stopped during its {noun(self.step.action)} ({state}): too "
                 "many of its members failed. See 'mdadm --detail' and the kernel's log; do not create the array again."
             )
-        self._lacking = min(self._lacking, self.array.degraded - len(_filling(self.array)))
+        self._lacking = min(self._lacking, _unheld(self.array))
         self._expendable |= {each.name for each in self.array.members if each.member.want_replacement}
         rest = unfinished(self.array)
         if not rest:
