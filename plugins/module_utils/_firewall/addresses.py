@@ -42,6 +42,9 @@ def parse_network(text: str) -> tuple[int, int, int]:
     Raises :class:`BadAddress`, also for a network with host bits, which is more often a slip than a wish.
     """
     stripped = text.strip()
+    found = _plain_network(stripped)
+    if found is not None:
+        return found
     try:
         network = ipaddress.ip_network(stripped)
     except ValueError as error:
@@ -53,6 +56,21 @@ def parse_network(text: str) -> tuple[int, int, int]:
             ) from error
         raise BadAddress(f"'{text}' has bits set behind its prefix; write {loose}, or the single address") from error
     return network.version, int(network.network_address), int(network.broadcast_address)
+
+
+def _plain_network(text: str) -> tuple[int, int, int] | None:
+    """Return the same for what needs no second look, in a fraction of the time; None for the rest."""
+    address, slash, prefix = text.partition("/")
+    version = 6 if ":" in address else 4
+    bits = _BYTES[version] * 8
+    if slash and not (prefix.isdecimal() and prefix.isascii() and len(prefix) <= 3 and int(prefix) <= bits):
+        return None
+    try:
+        first = int.from_bytes(socket.inet_pton(_FAMILY[version], address), "big")
+    except (OSError, ValueError):
+        return None
+    size = 1 << (bits - int(prefix)) if slash else 1
+    return None if first & (size - 1) else (version, first, first + size - 1)
 
 
 def merged(version: int, ranges: t.Iterable[tuple[int, int]]) -> tuple[str, ...]:

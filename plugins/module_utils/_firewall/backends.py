@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import functools
 import typing as t
 
 from .._converge.converge import Refusal
@@ -85,11 +86,10 @@ class Nftables(Backend):
         return places.standing_files(socket)
 
     def policy_files(self, host: Host, want: Wanted) -> Files:
-        made = blueprint(want, host.around)
         served = served_text(want, host.group_path)
         return {
             places.AROUND_FILE: around_text(host.around),
-            places.TABLE_FILE: places.table_file(creation(made.without_around())),
+            places.TABLE_FILE: table_text(want),
             places.SERVED_FILE: served,
             **({places.RUNNING_SERVED_FILE: served} if host.group else {}),
         }
@@ -165,6 +165,12 @@ class DockerUser(Backend):
 
     def restoring(self) -> tuple[str, Argv]:
         return places.UNDO_RULES[4], places.loading(places.UNDO_PROGRAM, places.UNDO_RULES)
+
+
+@functools.lru_cache(maxsize=2)
+def table_text(want: Wanted) -> str:
+    """Return the file with the table, without anything that follows Docker."""
+    return places.table_file(creation(blueprint(want, {})))
 
 
 def served_text(want: Wanted, group_path: str) -> str:

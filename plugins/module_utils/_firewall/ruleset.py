@@ -16,9 +16,10 @@ goes to a process of the host, and the input hook sees it. Outgoing connections 
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import typing as t
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from .model import PROTOCOLS, Around, Chain, NamedSet, Policy, Rule, Table, Wanted
 
@@ -73,13 +74,7 @@ class Blueprint:
         """The types of the sets, by name."""
         return {each.name: each.key for each in self.sets}
 
-    def without_around(self) -> Blueprint:
-        """Return the same with nothing that follows Docker."""
-        bare = (replace(each, elements=frozenset()) if each.name in AROUND_SETS else each for each in self.sets)
-        chains = ((name, hook, () if name == SERVED else rules) for name, hook, rules in self.chains)
-        return replace(self, sets=tuple(bare), chains=tuple(chains))
-
-    @property
+    @functools.cached_property
     def table(self) -> Table:
         """The table as the kernel has it once it is loaded."""
         return Table(
@@ -207,6 +202,13 @@ def around_sets(around: Around) -> tuple[NamedSet, ...]:
 
 def blueprint(want: Wanted, around: Around, group: str = "") -> Blueprint:
     """Return the table that makes ``want`` hold; ``group`` is the control group of Docker's service, while it runs."""
+    return _blueprint(want, tuple(sorted(around.items(), key=lambda each: each[0])), group)
+
+
+@functools.lru_cache(maxsize=4)
+def _blueprint(want: Wanted, listed: tuple[tuple[str, frozenset[str]], ...], group: str) -> Blueprint:
+    # A run plans twice, before and after, and a thousand policies are worth remembering in between.
+    around = dict(listed)
     sets = list(around_sets(around))
     owners = {}
     for policy in want.policies:

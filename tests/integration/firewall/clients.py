@@ -63,6 +63,14 @@ class Talk:
         self.process.stdin.flush()
         return bool(self.process.stdout.readline() == "answered\n")
 
+    def time(self, rounds: int) -> float:
+        """The seconds that so many words take there and back, one after the other."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(f"time {rounds}\n")
+        self.process.stdin.flush()
+        return float(self.process.stdout.readline())
+
 
 @dataclass
 class Client:

@@ -20,6 +20,7 @@ from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.address
     parse_network,
 )
 
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 SMALL = st.tuples(st.integers(0, 60), st.integers(0, 12)).map(lambda pair: (pair[0], pair[0] + pair[1]))
 
 
@@ -48,13 +49,32 @@ def test_elements_are_written_as_nft_prints_them() -> None:
     assert merged(6, [parse_network("2001:0DB8::/32")[1:], parse_network("::1")[1:]]) == ("::1", "2001:db8::/32")
 
 
+@given(st.ip_addresses(), st.integers(0, 130))
+def test_every_network_is_read_as_the_standard_library_reads_it(address: Address, prefix: int) -> None:
+    text = f"{address}/{prefix}"
+    try:
+        network = ipaddress.ip_network(text)
+    except ValueError:
+        with pytest.raises(BadAddress):
+            parse_network(text)
+    else:
+        expected = (network.version, int(network.network_address), int(network.broadcast_address))
+        assert parse_network(text) == expected
+    assert parse_network(str(address)) == (address.version, int(address), int(address))
+    network = ipaddress.ip_network(text, strict=False) if prefix <= address.max_prefixlen else ipaddress.ip_network(0)
+    assert parse_network(str(network))[1] == int(network.network_address)
+
+
 def test_an_address_has_one_form() -> None:
     assert canonical("2001:0DB8:0:0::1") == "2001:db8::1"
     with pytest.raises(BadAddress, match="is not an IP address"):
         canonical("192.0.2.256")
 
 
-@pytest.mark.parametrize("text", ["", "relay", "192.0.2.0/33", "192.0.2", "2001:db8::/129"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "relay", "192.0.2.0/33", "192.0.2", "2001:db8::/129", "192.0.2.0/", "192.0.2.0/\u0662", "192.0.2.1/24/8"],
+)
 def test_what_is_no_network_is_refused(text: str) -> None:
     with pytest.raises(BadAddress, match="is not a network"):
         parse_network(text)
