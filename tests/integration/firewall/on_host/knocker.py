@@ -14,6 +14,7 @@ import contextlib
 import errno
 import json
 import os
+import resource
 import selectors
 import socket
 import struct
@@ -22,7 +23,8 @@ import time
 from dataclasses import dataclass, field
 
 PATIENCE = 0.8  # seconds for one attempt: less than TCP waits before it repeats a SYN
-MOST = 4000  # attempts under way, well below the limit of open files
+MOST = 4000  # attempts under way, if there may be so many open files
+FURTHER_FILES = 50
 TOLD = 20
 ABORT = struct.pack("ii", 1, 0)  # SO_LINGER: a reset instead of a port in TIME_WAIT
 
@@ -116,11 +118,22 @@ class Knocker:
             client.close()
 
 
+def most_under_way() -> int:
+    """How many attempts may be under way: each is an open file."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MOST + FURTHER_FILES
+    allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < allowed:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
+    return allowed - FURTHER_FILES
+
+
 def main() -> None:
     """Knock until standard input ends, then wait for what is under way."""
     address, port, protocol, rate = sys.argv[1:5]
     knocker = Knocker(address, int(port), protocol)
     os.set_blocking(sys.stdin.fileno(), False)
+    most = most_under_way()
     due = time.monotonic()
     told = False
     while True:
@@ -130,7 +143,7 @@ def main() -> None:
         now = time.monotonic()
         # What a busy machine did not let it do is not made up for at once.
         due = max(due, now - 0.05)
-        while due <= now and knocker.under_way < MOST:
+        while due <= now and knocker.under_way < most:
             knocker.knock()
             due += 1 / float(rate)
         knocker.listen(max(0.0, min(due - time.monotonic(), 0.01)))
