@@ -17,7 +17,7 @@ from tests.integration.firewall.loaded import loaded_at_boot, seen, without_hand
 from tests.integration.firewall.places import ADDRESSES, ALLOWED, DOCK
 from tests.integration.firewall.stage import Stage
 from tests.lab import addresses
-from tests.playbook import COLLECTIONS, ansible_environment
+from tests.playbook import COLLECTIONS, ansible_environment, playbook_argv
 
 WEB = Service("web", ("tcp:443",), ("8443:443",))
 OLD = [policy("web", 8443)]
@@ -63,7 +63,7 @@ def play(stage: Stage, folder: Path, policies: list[dict[str, Any]]) -> tuple[di
         "ansible_control_path": str(folder / "ssh"),
         "ansible_ssh_timeout": 8,
     }
-    argv = ["ansible-playbook", str(file), "-i", str(stage.lab.inventory), "-e", json.dumps(variables)]
+    argv = playbook_argv(str(file), [stage.lab.inventory], "-e", json.dumps(variables))
     environment = ansible_environment(ANSIBLE_COLLECTIONS_PATH=str(COLLECTIONS))
     done = subprocess.run(argv, env=environment, capture_output=True, text=True, timeout=180, check=False)
     output = done.stdout + done.stderr
