@@ -96,6 +96,8 @@ def container(dock: DockerHost) -> Iterator[None]:
             ip netns exec inside python3 {FOLDER}/on_host/answerer.py web tcp:443
     """)
     dock.until(("sh", "-c", "ip netns exec inside ss -ltn | grep -q ':443 '"), 10)
+    for address in INSIDE.values():  # a new bridge takes its time with multicast, and so with IPv6's neighbours
+        dock.until(("ping", "-c", "1", "-W", "1", address), 30)
     yield
     dock.run("systemctl", "stop", "inside.service")
 
