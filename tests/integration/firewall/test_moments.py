@@ -57,7 +57,7 @@ def firewalld(dock: DockerHost) -> None:
     """firewalld comes, is reloaded, and goes."""
     dock.start_firewalld()
     for _time in range(3):
-        # Without waiting for Docker, whose 20.10 does not always put its own rules back: the policy is there all the same.
+        # Docker 20.10 does not always put its own rules back. The policy is there all the same.
         dock.run("firewall-cmd", "--reload")
     dock.stop_firewalld()
     dock.restart_docker()
