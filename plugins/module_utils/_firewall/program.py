@@ -19,6 +19,7 @@ MODULES = (
     "_converge/__init__.py",
     "_converge/command.py",
     "_converge/converge.py",
+    "_converge/files.py",
     "_converge/lock.py",
     "_converge/plan.py",
     "_firewall/__init__.py",

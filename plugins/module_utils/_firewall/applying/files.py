@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 
+from ..._converge.files import replace_file
 from .. import places
 
 #: For what nobody but root and systemd reads.
@@ -17,21 +18,13 @@ PRIVATE = 0o600
 
 
 def put(path: str, content: bytes, mode: int = 0o644) -> None:
-    """Replace a file and put it through to the disk."""
+    """Replace a file; its directory is made when it is missing."""
     directory = os.path.dirname(path)
     if path.startswith(places.STATE):
         os.makedirs(places.STATE, mode=places.DIRECTORY_MODE, exist_ok=True)
     else:
         os.makedirs(directory, mode=0o755, exist_ok=True)
-    draft = os.path.join(directory, f".{os.path.basename(path)}.new")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, mode)
-    with os.fdopen(descriptor, "wb") as file:
-        os.fchmod(file.fileno(), mode)
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(draft, path)
-    _sync_directory(directory)
+    replace_file(path, content, mode)
 
 
 def holds(path: str, content: bytes) -> bool:
@@ -41,14 +34,6 @@ def holds(path: str, content: bytes) -> bool:
             return file.read() == content
     except FileNotFoundError:
         return False
-
-
-def _sync_directory(path: str) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def remove(path: str) -> None:

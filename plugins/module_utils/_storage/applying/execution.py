@@ -8,8 +8,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import stat
 import time
 import typing as t
 
@@ -78,37 +76,3 @@ def until(condition: t.Callable[[], T | None], failure: t.Callable[[], str], sec
             raise StepFailed(failure())
         time.sleep(pause)
         pause = min(pause * 2, 0.5)
-
-
-def replace_file(path: str, text: str, mode: int = 0o644) -> None:
-    """Put ``text`` into ``path`` so that a reader, or a host that lost power, finds the old file or the new one.
-
-    An existing file keeps its owner and mode; a new one gets ``mode``. A link is followed.
-    """
-    path = os.path.realpath(path)
-    staged = f"{path}.new"
-    try:
-        status: os.stat_result | None = os.stat(path)
-    except FileNotFoundError:
-        status = None
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(staged)  # of a run that was cut off
-    descriptor = os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    try:
-        with open(descriptor, "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
-            file.write(text)
-            file.flush()
-            if status is not None:
-                os.fchown(descriptor, status.st_uid, status.st_gid)
-            os.fchmod(descriptor, mode if status is None else stat.S_IMODE(status.st_mode))
-            os.fsync(descriptor)
-        os.rename(staged, path)
-    except OSError:
-        with contextlib.suppress(OSError):
-            os.unlink(staged)
-        raise
-    directory = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)

@@ -8,12 +8,13 @@
 from __future__ import annotations
 
 from ..._converge.converge import StepFailed
+from ..._converge.files import replace_file
 from ..formats import fstab, mdadm_conf
 from ..observing.initramfs import configuration, more_configuration, stale_images
 from ..steps.arrays import RebuildInitramfs, RecordArrays
 from ..steps.volumes import RecordMount
 from .arrays import array_called
-from .execution import Execution, replace_file
+from .execution import Execution
 
 FSTAB = "/etc/fstab"
 
