@@ -14,10 +14,10 @@ from .._converge.converge import Refusal
 from .._converge.plan import Argv
 from . import difference, places
 from .docker_user import BRIDGES, UserChains, user_chains, user_rules
+from .formats.nft_text import creation
+from .formats.restore_text import kept
 from .host import Host
 from .model import UserRules, Wanted
-from .nft_text import creation
-from .restore_text import kept
 from .ruleset import SERVED, TABLE, blueprint, comment, serving
 from .steps import ChangeElements, DeleteRules, DeleteTable, FirewallStep, KeepRules, LoadRules, LoadTable, WriteFiles
 from .surroundings import around_text

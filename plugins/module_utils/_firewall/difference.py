@@ -10,8 +10,8 @@ from __future__ import annotations
 import typing as t
 from dataclasses import replace
 
+from .formats.nft_text import Change
 from .model import NamedSet, Table
-from .nft_text import Change
 from .ruleset import AROUND_SETS
 
 

@@ -13,14 +13,14 @@ from dataclasses import replace
 from .._converge.command import CommandError, Runner
 from .._converge.converge import Pending, Refusal, Resource
 from .._converge.plan import Plan, Step
-from . import program
 from .applying.apply import carry_out, refused, refused_rules
 from .applying.restore import RulesRefused, load_rules
 from .backends import chains_of
 from .docker_user import user_rules
+from .formats.nft_text import creation, text_of
+from .formats.restore_text import kept
 from .host import Host
 from .model import Wanted
-from .nft_text import creation, text_of
 from .observing.iptables import loaded_rules, saved_tables
 from .observing.kernel import loaded_table
 from .observing.namespace import throw_away_network
@@ -28,8 +28,8 @@ from .observing.observe import observe_host
 from .picture import draw
 from .places import NFT
 from .planning import pending_confirmation, plan_firewall
-from .restore_text import kept
 from .ruleset import blueprint
+from .service import program
 from .steps import ChangeElements, FirewallStep, LoadRules, LoadTable
 
 

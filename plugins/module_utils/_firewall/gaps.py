@@ -10,14 +10,14 @@ from __future__ import annotations
 import re
 import typing as t
 
-from .daemon_settings import major
+from .auditing.daemon_settings import major
+from .auditing.forward_order import Docker as Bridged
+from .auditing.forward_order import order
+from .auditing.sockets import Socket
 from .docker_user import ENTRY, USER
-from .forward_order import Docker as Bridged
-from .forward_order import order
-from .iptables_text import Saved
+from .formats.iptables_text import Saved
+from .formats.restore_text import TABLE
 from .model import Docker, Gap, UserRules
-from .restore_text import TABLE
-from .sockets import Socket
 
 #: Docker-proxy takes connections that Docker does not translate: they are the host's own, and never forwarded.
 PROXIED = "docker_proxy"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import typing as t
 
-from .nft_text import Line, text_of
+from .formats.nft_text import Line, text_of
 
 STATE = "/var/lib/baremetal.fabric/docker_firewall"
 #: The confirmed policy: loaded at boot, and whenever everything else was flushed.

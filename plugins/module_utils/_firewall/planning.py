@@ -21,16 +21,7 @@ from .backends import BACKENDS, Backend, Steps, chosen, others
 from .host import Host
 from .model import Wanted
 from .refusals import check
-from .steps import (
-    ArmUndo,
-    DisarmUndo,
-    ForgetUndone,
-    InstallProgram,
-    RemoveFiles,
-    StartUnits,
-    StopUnits,
-    WriteFiles,
-)
+from .steps import ArmUndo, DisarmUndo, ForgetUndone, InstallProgram, RemoveFiles, StartUnits, StopUnits, WriteFiles
 
 _OWN_UNITS = (places.LOADER, places.WATCHER)
 

@@ -14,10 +14,10 @@ from .._converge.plan import Argv, Step
 from . import places
 from .difference import follows_docker, with_changes
 from .docker_user import ENTRY
+from .formats.nft_text import Change, Line, changing
+from .formats.restore_text import RESTORE
 from .host import Host
 from .model import Table, Undo, UserRules
-from .nft_text import Change, Line, changing
-from .restore_text import RESTORE
 from .ruleset import TABLE
 
 

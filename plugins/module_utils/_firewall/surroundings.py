@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 
 from . import places
+from .formats.nft_text import Change, changing
 from .model import Around, Table
-from .nft_text import Change, changing
 from .ruleset import AROUND_SETS, DOCKER, TABLE
 
 _ELEMENTS = re.compile(rf"^add element {TABLE} (?P<name>\S+) {{ (?P<elements>.*) }}$", re.MULTILINE)

@@ -11,8 +11,8 @@ import typing as t
 
 from .._converge.command import Runner
 from .._converge.module import Task
-from .audit_facts import audit_facts
-from .audit_findings import audit_findings, open_daemon
+from .auditing.facts import audit_facts
+from .auditing.findings import audit_findings, open_daemon
 from .backends import chosen
 from .facts import facts
 from .findings import findings
@@ -23,7 +23,7 @@ from .observing.audit import observe_audit
 from .observing.observe import observe_host
 from .parameters import TOOLS, Parameters, wanted_firewall
 from .picture import draw
-from .watch import LOCK
+from .service.watch import LOCK
 
 
 def results(host: Host) -> dict[str, t.Any]:

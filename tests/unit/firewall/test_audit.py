@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import pytest
 
-from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.audit import (
+from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.auditing.audit import (
     Audit,
     Flowtable,
     Iptables,
@@ -20,27 +20,31 @@ from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.audit i
     named_ports,
     parse_flowtables,
 )
-from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.audit_facts import audit_facts
-from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.audit_findings import (
-    audit_findings,
-    open_daemon,
-)
-from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.daemon_settings import (
+from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.auditing.daemon_settings import (
     CONFIG_FILE,
     Daemon,
     config_file,
+)
+from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.auditing.facts import audit_facts
+from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.auditing.findings import (
+    audit_findings,
+    open_daemon,
+)
+from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.auditing.forward_order import order
+from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.auditing.sockets import (
+    Listener,
+    Process,
+    Socket,
 )
 from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.docker_user import (
     ENTRY,
     user_chains,
     user_rules,
 )
-from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.forward_order import order
+from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.formats.iptables_text import NFT, parse_save
 from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.host import Host
-from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.iptables_text import NFT, parse_save
 from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.model import Docker, Published, Table
 from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.ruleset import blueprint
-from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.sockets import Listener, Process, Socket
 
 from .declared import declared, policy
 

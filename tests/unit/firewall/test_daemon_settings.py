@@ -11,7 +11,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.daemon_settings import (
+from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.auditing.daemon_settings import (
     CONFIG_FILE,
     Daemon,
     config_file,

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.baremetal.fabric.plugins.module_utils._converge.converge import Refusal
+from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.auditing.sockets import Socket
 from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.coverage import covering
 from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.docker_user import (
     as_table,
@@ -21,19 +22,8 @@ from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.docker_
     user_rules,
 )
 from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.findings import findings
-from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.gaps import gaps
-from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.host import Host
-from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.iptables_text import Saved, parse_save
-from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.model import (
-    Docker,
-    Gap,
-    Published,
-    UserRules,
-    Wanted,
-)
-from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.picture import draw
-from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.planning import plan_firewall
-from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.restore_text import (
+from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.formats.iptables_text import Saved, parse_save
+from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.formats.restore_text import (
     NOTHING,
     as_kept,
     blamed,
@@ -44,8 +34,18 @@ from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.restore
     transaction,
     with_bridges,
 )
+from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.gaps import gaps
+from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.host import Host
+from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.model import (
+    Docker,
+    Gap,
+    Published,
+    UserRules,
+    Wanted,
+)
+from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.picture import draw
+from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.planning import plan_firewall
 from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.ruleset import blueprint
-from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.sockets import Socket
 from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.steps import (
     ArmUndo,
     DeleteRules,

@@ -15,8 +15,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.forward_order import Docker, Order, order
-from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.iptables_text import (
+from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.auditing.forward_order import (
+    Docker,
+    Order,
+    order,
+)
+from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.formats.iptables_text import (
     LEGACY,
     NFT,
     Match,

@@ -13,7 +13,7 @@ import pytest
 
 from ansible_collections.baremetal.fabric.plugins.module_utils._converge.converge import ObservationFailed
 from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.applying.apply import loadable
-from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.nft_json import parse_table
+from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.formats.nft_json import parse_table
 from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.observing.observe import group_path
 
 

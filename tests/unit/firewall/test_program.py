@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.program import MODULES, program
+from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.service.program import MODULES, program
 from tests.conftest import ROOT
 
 UTILS = ROOT / "plugins" / "module_utils"
@@ -53,5 +53,5 @@ def test_ansible_sends_every_module_that_the_program_is_made_of() -> None:
 
 
 def test_the_program_has_every_module_that_it_imports() -> None:
-    needed = imported(UTILS / "_firewall" / "on_host.py", set())
+    needed = imported(UTILS / "_firewall" / "service" / "on_host.py", set())
     assert {str(path.relative_to(UTILS)) for path in needed} - set(MODULES) == set()

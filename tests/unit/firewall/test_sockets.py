@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.sockets import (
+from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.auditing.sockets import (
     Listener,
     Process,
     Socket,

@@ -15,13 +15,14 @@ import typing as t
 
 from ..._converge.command import CommandError, Runner
 from ..._converge.converge import StepFailed
-from .. import places, program
-from ..nft_text import Line, blamed, deletion, text_of
+from .. import places
+from ..formats.nft_text import Line, blamed, deletion, text_of
+from ..formats.restore_text import NOTHING, as_kept
+from ..formats.restore_text import blamed as blamed_rules
 from ..observing.iptables import saved_tables
 from ..observing.kernel import loaded_text
 from ..observing.namespace import throw_away_network
-from ..restore_text import NOTHING, as_kept
-from ..restore_text import blamed as blamed_rules
+from ..service import program
 from ..steps import (
     ArmUndo,
     ChangeElements,

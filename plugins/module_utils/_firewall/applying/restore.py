@@ -11,8 +11,8 @@ import sys
 import typing as t
 
 from ..._converge.command import CommandError, Runner
+from ..formats.restore_text import RESTORE, as_kept, transaction
 from ..observing.iptables import has_ipv6, saved_tables
-from ..restore_text import RESTORE, as_kept, transaction
 
 #: How often somebody may change DOCKER-USER between the look at it and the transaction.
 _ATTEMPTS = 5

@@ -18,13 +18,13 @@ import shutil
 import typing as t
 
 from ..._converge.command import SEARCH_PATH, CommandError, Runner
-from ..audit import Answers, Audit, Flowtable, Iptables, answers, named_ports, parse_flowtables
-from ..daemon_settings import CONFIG_FILE, ConfigFile, Daemon, config_file, flags, running
-from ..forward_order import Docker, order
+from ..auditing.audit import Answers, Audit, Flowtable, Iptables, answers, named_ports, parse_flowtables
+from ..auditing.daemon_settings import CONFIG_FILE, ConfigFile, Daemon, config_file, flags, running
+from ..auditing.forward_order import Docker, order
+from ..auditing.sockets import DOCKERD, PROXY, Listener, Process, Socket, serving
+from ..formats.iptables_text import LEGACY, NFT, parse_save
 from ..host import Host
-from ..iptables_text import LEGACY, NFT, parse_save
 from ..places import NFT as NFT_PROGRAM
-from ..sockets import DOCKERD, PROXY, Listener, Process, Socket, serving
 from . import docker_api, processes
 
 #: Of the tables that the legacy variant made (net/netfilter/x_tables.c).

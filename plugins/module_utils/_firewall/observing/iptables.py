@@ -11,12 +11,12 @@ import os
 import typing as t
 
 from ..._converge.command import Runner
+from ..auditing.sockets import PROXY, Process, Socket, serving
 from ..docker_facts import is_loopback
+from ..formats.iptables_text import Saved, parse_save
+from ..formats.restore_text import rules_of
 from ..gaps import gaps
-from ..iptables_text import Saved, parse_save
 from ..model import Docker, Gap, UserRules
-from ..restore_text import rules_of
-from ..sockets import PROXY, Process, Socket, serving
 from . import processes
 
 _HAS_IPV6 = "/proc/net/if_inet6"

@@ -8,8 +8,8 @@
 from __future__ import annotations
 
 from ..._converge.command import CommandError, Runner
+from ..formats.nft_json import parse_table
 from ..model import Table
-from ..nft_json import parse_table
 from ..places import NFT
 from ..ruleset import FAMILY, NAME
 

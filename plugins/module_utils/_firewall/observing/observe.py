@@ -15,9 +15,9 @@ import typing as t
 from ..._converge.command import Runner
 from .. import places
 from ..backends import BACKENDS, DOCKER_USER
+from ..formats.restore_text import bridges_of
 from ..host import Host
 from ..model import Around, Docker, Table, Undo, Wanted
-from ..restore_text import bridges_of
 from ..ruleset import DOCKER, FOREIGN
 from ..surroundings import last_around
 from . import docker, docker_api

@@ -12,7 +12,7 @@ import re
 import time
 import typing as t
 
-from ..sockets import Process, Socket, bound_unix, listening
+from ..auditing.sockets import Process, Socket, bound_unix, listening
 
 _PROC = "/proc"
 #: Files of proc_net(5) and their protocol.

@@ -11,7 +11,7 @@ import ipaddress
 import typing as t
 from dataclasses import dataclass
 
-from .iptables_text import Match, Rule, Saved, Table
+from ..formats.iptables_text import Match, Rule, Saved, Table
 
 _FORWARD = "FORWARD"
 _USER = "DOCKER-USER"

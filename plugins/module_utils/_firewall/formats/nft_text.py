@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 import typing as t
 
-from .model import NamedSet
-from .ruleset import HOOK, SIGN, TABLE, Blueprint, comment
+from ..model import NamedSet
+from ..ruleset import HOOK, SIGN, TABLE, Blueprint, comment
 
 _ERROR = re.compile(r"^\S+?:(?P<line>\d+):\d+-\d+: Error: (?P<words>.*)$", re.MULTILINE)
 

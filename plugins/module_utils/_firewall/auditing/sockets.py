@@ -13,7 +13,7 @@ import struct
 import typing as t
 from dataclasses import dataclass
 
-from .docker_facts import is_loopback
+from ..docker_facts import is_loopback
 
 _LISTEN = "0A"
 #: What UDP calls a socket that is connected to nobody (net/ipv4/udp.c prints TCP_CLOSE).

@@ -9,6 +9,10 @@ from __future__ import annotations
 
 import typing as t
 
+from ..coverage import covered
+from ..docker_user import ENTRY
+from ..formats.iptables_text import LEGACY, NFT
+from ..host import Host
 from .audit import (
     Audit,
     Iptables,
@@ -20,12 +24,8 @@ from .audit import (
     policies_of,
     service_policies,
 )
-from .coverage import covered
 from .daemon_settings import major, open_hosts
-from .docker_user import ENTRY
 from .forward_order import Placed
-from .host import Host
-from .iptables_text import LEGACY, NFT
 from .sockets import DOCKERD, PROXY, Listener
 
 #: More rules than these are counted.

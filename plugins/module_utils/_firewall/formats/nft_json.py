@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import typing as t
 
-from .._converge.converge import ObservationFailed
-from .model import Chain, NamedSet, Table
+from ..._converge.converge import ObservationFailed
+from ..model import Chain, NamedSet, Table
 
 
 def parse_table(text: str) -> Table:

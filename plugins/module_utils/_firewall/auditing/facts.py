@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import typing as t
 
+from ..host import Host
+from ..model import Table
 from .audit import Audit, Iptables, Service, policies_of, service_policies
 from .daemon_settings import Daemon
 from .forward_order import Placed
-from .host import Host
-from .model import Table
 from .sockets import Listener
 
 Facts = t.Dict[str, t.Any]

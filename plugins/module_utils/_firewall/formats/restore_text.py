@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 import typing as t
 
-from .docker_user import BRIDGES, ENTRY, USER, UserChains, bridge_rules, is_ours, policy_of
+from ..docker_user import BRIDGES, ENTRY, USER, UserChains, bridge_rules, is_ours, policy_of
+from ..model import Around, Rule, UserRules
+from ..ruleset import DOCKER, comment
 from .iptables_text import Saved, Table, parse_save
-from .model import Around, Rule, UserRules
-from .ruleset import DOCKER, comment
 
 TABLE = "filter"
 #: Each reads one text of one table, and carries it out as a whole or not at all.

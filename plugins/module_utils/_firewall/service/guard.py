@@ -22,14 +22,14 @@ import threading
 import time
 import typing as t
 
-from .._converge.command import CommandError, Runner
-from .._converge.lock import Lock, LockHeld
-from . import places
-from .applying import files
-from .applying.restore import RulesRefused, load_rules, texts_of
-from .observing import docker, docker_api
-from .observing.iptables import saved_tables
-from .restore_text import expected, rules_of, with_bridges
+from ..._converge.command import CommandError, Runner
+from ..._converge.lock import Lock, LockHeld
+from .. import places
+from ..applying import files
+from ..applying.restore import RulesRefused, load_rules, texts_of
+from ..formats.restore_text import expected, rules_of, with_bridges
+from ..observing import docker, docker_api
+from ..observing.iptables import saved_tables
 from .watch import ACTIONS, LOCK, LOCK_PATIENCE, RETRY, Say
 
 #: linux/netlink.h and linux/netfilter/nfnetlink.h.

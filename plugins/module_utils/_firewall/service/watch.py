@@ -16,16 +16,16 @@ import sys
 import time
 import typing as t
 
-from .._converge.command import CommandError, Runner
-from .._converge.lock import Lock, LockHeld
-from . import difference, places
-from .applying import files
-from .model import Table
-from .nft_text import changing, text_of
-from .observing import docker, docker_api
-from .observing.kernel import loaded_table
-from .ruleset import AROUND_SETS, around_sets
-from .surroundings import around_text
+from ..._converge.command import CommandError, Runner
+from ..._converge.lock import Lock, LockHeld
+from .. import difference, places
+from ..applying import files
+from ..formats.nft_text import changing, text_of
+from ..model import Table
+from ..observing import docker, docker_api
+from ..observing.kernel import loaded_table
+from ..ruleset import AROUND_SETS, around_sets
+from ..surroundings import around_text
 
 LOCK = "docker_firewall"
 #: Seconds between two attempts to reach Docker, and for which a run of the module may keep the lock.

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import typing as t
 
+from ..applying import restore
 from . import guard, watch
-from .applying import restore
 
 _VERBS: t.Mapping[str, t.Callable[[t.Sequence[str]], int]] = {
     "watch": watch.main,

@@ -11,13 +11,13 @@ import json
 import typing as t
 from dataclasses import dataclass, field
 
-from .coverage import covering, decisions
+from ..coverage import covering, decisions
+from ..docker_facts import container_name, network
+from ..model import PROTOCOLS, Published, Table
+from ..ruleset import SERVED
 from .daemon_settings import Daemon
-from .docker_facts import container_name, network
 from .forward_order import Docker as Bridged
 from .forward_order import Order
-from .model import PROTOCOLS, Published, Table
-from .ruleset import SERVED
 from .sockets import Listener
 
 Answer = t.Mapping[str, t.Any]
