@@ -38,7 +38,7 @@ bootstrap: ## Install system packages and make .venv (the others do it by themse
 	@tests/bootstrap
 
 .PHONY: demo
-demo: bootstrap ## Grow a storage pool disk by disk on a lab host on this machine
+demo: bootstrap ## Show the collection at work on lab hosts on this machine
 	@$(RUN) tests.demo $(ARGS)
 
 .PHONY: test

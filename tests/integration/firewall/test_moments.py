@@ -125,6 +125,33 @@ def test_both_orders_of_start(stage: Stage) -> None:
     assert stage.allowed.can(DOCK, 8443, family=6)
 
 
+@pytest.mark.proof(area="firewall", line=2, title="Docker brings a flushed policy back, and does not start without one")
+@on(settings("26.1", proxy=True))
+def test_docker_does_not_start_without_a_policy(stage: Stage) -> None:
+    dock = stage.dock
+    dock.run_services(WEB)
+    declare(dock, POLICY)
+    dock.run("nft", "flush", "ruleset")
+    told = dock.module("docker_firewall_info", {}).values["findings"]
+    assert told[0].startswith("No policy is loaded")
+    dock.restart_docker()
+    with nobody_gets_in(stage):
+        assert stage.allowed.can(DOCK, 8443)
+
+    dock.stop_docker()
+    dock.run("nft", "delete", "table", "inet", "docker_firewall")
+    dock.sh("echo 'no rules' >> /var/lib/baremetal.fabric/docker_firewall/table.nft")
+    assert not dock.succeeds("systemctl", "start", "docker.service")
+    assert not stage.denied.can(DOCK, 8443)
+    # The next run mends it.
+    run(dock, POLICY)
+    dock.run("systemctl", "reset-failed", "docker.service")
+    dock.start_docker()
+    dock.await_services()
+    assert stage.allowed.can(DOCK, 8443)
+    assert not stage.denied.can(DOCK, 8443)
+
+
 @pytest.mark.proof(area="firewall", line=2, title="A network that Docker makes is followed, and covered meanwhile")
 @on(settings(proxy=True))
 def test_a_new_network_is_covered_also_while_nobody_follows(stage: Stage) -> None:
