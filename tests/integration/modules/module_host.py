@@ -23,6 +23,9 @@ class ModuleHost:
     last: Result | None = None
     history: list[str] = field(default_factory=list)
 
+    #: What :meth:`module` returns, and how long it waits for it.
+    result: ClassVar[type[Result]] = Result
+    patience: ClassVar[float] = 300.0
     #: Folders with further programs for the host.
     programs: ClassVar[tuple[Path, ...]] = ()
     #: Scripts whose output helps to understand a failure.
@@ -38,7 +41,7 @@ class ModuleHost:
         self.run("tar", "-x", "-C", FOLDER, "-f", archive)
 
     def module(
-        self, module: str, arguments: Values, check: bool = False, timeout: float = 300.0, **ending: Any
+        self, module: str, arguments: Values, check: bool = False, timeout: float | None = None, **ending: Any
     ) -> Result:
         """Run a module in a fresh process on the host; ``ending`` is what cuts the run off."""
         order = {
@@ -46,12 +49,12 @@ class ModuleHost:
             "arguments": {**arguments, "_ansible_check_mode": check, "_ansible_diff": True},
             **ending,
         }
-        answer = self.ask(json.dumps(order), timeout)
+        answer = self.ask(json.dumps(order), self.patience if timeout is None else timeout)
         values: Values = {}
         for line in answer["stdout"].splitlines():
             if line.startswith("{"):
                 values = json.loads(line)
-        result = Result(values, answer["status"], answer["stderr"], answer["seconds"])
+        result = self.result(values, answer["status"], answer["stderr"], answer["seconds"])
         self.last = result
         self.history.append(f"{module}{' (check mode)' if check else ''}: {result.outcome}")
         assert values or result.killed, f"{module} returned nothing:\n{result.described()}"

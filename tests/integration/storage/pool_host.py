@@ -6,15 +6,15 @@ import contextlib
 import hashlib
 import json
 import subprocess
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from tests.integration.storage.on_host.stand import PORT
-from tests.integration.storage.payload import FOLDER, payload
-from tests.lab import LabError, LabHost
+from tests.integration.modules.module_host import ModuleHost
+from tests.integration.modules.on_host.stand import PORT
+from tests.integration.modules.payload import FOLDER
+from tests.integration.modules.result import Result, Values
 from tests.lab.remote import ssh_argv
 
 MIB = 1024**2
@@ -27,7 +27,16 @@ POOL = "data"
 STAND = "fabric-stand.service"
 WRITER = "fabric-writer.service"
 
-Values = Mapping[str, Any]
+#: Scripts whose output helps to understand a failure.
+TELLING = (
+    "cat /proc/mdstat",
+    "cd /sys/block; grep -s . md*/md/array_state md*/md/sync_action md*/md/reshape_position md*/md/raid_disks"
+    " md*/md/degraded md*/md/suspend_lo md*/md/suspend_hi md*/md/sync_completed md*/md/dev-*/state",
+    "lsblk -o NAME,SIZE,TYPE,FSTYPE,SERIAL,PARTLABEL,MOUNTPOINT",
+    "ps -eo pid,ppid,stat,wchan:20,args | grep -E ' D|mdadm|lv|vg|pv|mkfs|resize|on_host' | grep -v grep",
+    "dmesg | tail -25",
+    f"for v in /dev/{POOL}/*; do findmnt $v || e2fsck -fn $v 2>&1; done",
+)
 
 
 def by_id(disk: str) -> str:
@@ -42,43 +51,13 @@ def volume(name: str, size: str, filesystem: str = "ext4", mounted: bool = True,
 
 
 @dataclass(frozen=True)
-class Result:
-    """What one run of a module came to."""
-
-    values: Values
-    status: int
-    stderr: str
-    seconds: float
-
-    @property
-    def killed(self) -> bool:
-        """Whether the run was cut off."""
-        return self.status == -9
-
-    @property
-    def failed(self) -> bool:
-        """Whether the module said that it failed."""
-        return bool(self.values.get("failed"))
-
-    @property
-    def changed(self) -> bool:
-        """Whether the module said that it changed something."""
-        return bool(self.values["changed"])
-
-    @property
-    def titles(self) -> list[str]:
-        """The titles of the plan's steps."""
-        return [step["title"] for step in self.values["plan"]]
+class PoolResult(Result):
+    """What one run of raid_pool came to."""
 
     @property
     def pending(self) -> list[str]:
         """What goes on by itself, or is left for the next run."""
         return [each["what"] for each in self.values["pending"]]
-
-    @property
-    def message(self) -> str:
-        """Why it failed."""
-        return str(self.values.get("msg", ""))
 
     @property
     def capacity_mib(self) -> float:
@@ -101,62 +80,20 @@ class Result:
         found: Values = next(each for each in self.values["pool"]["volumes"] if each["name"] == name)
         return found
 
-    def described(self) -> str:
-        """For a failure's message."""
-        diff = self.values.get("diff") or {}
-        telling = {
-            key: self.values[key] for key in ("msg", "changed", "done", "pending", "findings") if key in self.values
-        }
-        return "\n".join(
-            (
-                f"status {self.status} after {self.seconds:.1f} s",
-                *(f"{key}: {json.dumps(value)}" for key, value in telling.items()),
-                "plan:",
-                *(f"  {title}" for title in (self.titles if "plan" in self.values else [])),
-                f"before:\n{diff.get('before', '')}",
-                f"after:\n{diff.get('after', '')}",
-                self.stderr[-3000:],
-            )
-        )
-
 
 @dataclass
-class PoolHost:
+class PoolHost(ModuleHost):
     """The host. Every test begins at a snapshot, so it may leave behind what it likes."""
 
-    host: LabHost
-    last: Result | None = None
-    _history: list[str] = field(default_factory=list)
+    result: ClassVar[type[Result]] = PoolResult
+    patience: ClassVar[float] = 1200.0
+    programs: ClassVar[tuple[Path, ...]] = (Path(__file__).parent / "on_host",)
+    telling: ClassVar[tuple[str, ...]] = TELLING
 
     # Modules
 
-    def module(
-        self,
-        module: str,
-        arguments: Values,
-        check: bool = False,
-        timeout: float = 1200.0,
-        **ending: Any,
-    ) -> Result:
-        """Run a module in a fresh process on the host; ``ending`` is what cuts the run off."""
-        order = {
-            "module": module,
-            "arguments": {**arguments, "_ansible_check_mode": check, "_ansible_diff": True},
-            **ending,
-        }
-        answer = self._ask(json.dumps(order), timeout)
-        values = {}
-        for line in answer["stdout"].splitlines():
-            if line.startswith("{"):
-                values = json.loads(line)
-        result = Result(values, answer["status"], answer["stderr"], answer["seconds"])
-        self.last = result
-        what = "killed" if result.killed else result.message or f"{len(values.get('plan', []))} steps"
-        self._history.append(f"{module}{' (check mode)' if check else ''}: {what}")
-        assert values or result.killed, f"{module} returned nothing:\n{result.described()}"
-        return result
-
-    def _ask(self, order: str, timeout: float) -> dict[str, Any]:
+    def ask(self, order: str, timeout: float) -> dict[str, Any]:
+        """Have the stand carry out an order, which saves an emulated host Python's imports."""
         if self.host.run(["systemctl", "is-active", "--quiet", STAND], check=False).returncode != 0:
             self.start_stand()  # the host was started anew
         argv = ssh_argv(self.host.lab.state, self.host.name, "-W", f"127.0.0.1:{PORT}")
@@ -165,26 +102,28 @@ class PoolHost:
         answer: dict[str, Any] = json.loads(done.stdout)
         return answer
 
-    def pool(self, disks: Sequence[str], check: bool = False, **options: Any) -> Result:
+    def pool(self, disks: Sequence[str], check: bool = False, **options: Any) -> PoolResult:
         """Declare a pool on these disks (ids in the lab, or paths) and run the module, whatever comes of it."""
         ending = {key: options.pop(key) for key in ("cut", "orphan", "timeout") if key in options}
         paths = [disk if disk.startswith("/") else by_id(disk) for disk in disks]
-        return self.module("raid_pool", {"name": POOL, "disks": paths, **options}, check=check, **ending)
+        result = self.module("raid_pool", {"name": POOL, "disks": paths, **options}, check=check, **ending)
+        assert isinstance(result, PoolResult)
+        return result
 
-    def grown(self, disks: Sequence[str], **options: Any) -> Result:
+    def grown(self, disks: Sequence[str], **options: Any) -> PoolResult:
         """Run the module; it must do its work."""
         result = self.pool(disks, **options)
         assert not result.failed, result.message
         return result
 
-    def settled(self, disks: Sequence[str], **options: Any) -> Result:
+    def settled(self, disks: Sequence[str], **options: Any) -> PoolResult:
         """Run the module, and once more: the second run finds nothing to do and nothing under way."""
         first = self.grown(disks, **options)
         assert not first.pending, first.pending
         self.at_rest(disks, **options)
         return first
 
-    def at_rest(self, disks: Sequence[str], **options: Any) -> Result:
+    def at_rest(self, disks: Sequence[str], **options: Any) -> PoolResult:
         """A run changes nothing, plans nothing, finds nothing under way."""
         again = self.grown(disks, **options)
         assert (again.changed, again.titles, again.pending) == (False, [], [])
@@ -205,10 +144,8 @@ class PoolHost:
 
     def prepare(self) -> None:
         """Bring what the tests need to a host that was just booted."""
-        archive = f"{FOLDER}.tar"
-        self.host.put(payload(), archive)
-        self.run("mkdir", "-p", FOLDER, "/var/lib/fabric-proof")
-        self.run("tar", "-x", "-C", FOLDER, "-f", archive)
+        self.install()
+        self.run("mkdir", "-p", "/var/lib/fabric-proof")
         self.start_stand()
 
     def start_stand(self) -> None:
@@ -222,27 +159,10 @@ class PoolHost:
             "python3",
             "-m",
             "on_host.stand",
+            "raid_pool",
         )
         listening = f":{PORT:04X} 00000000:0000 0A"
         self.until(("grep", "-q", listening, "/proc/net/tcp"), 120)
-
-    def run(self, *argv: str, check: bool = True, timeout: float = 300.0) -> str:
-        """Run a command and return what it printed."""
-        return self.host.run(argv, check=check, timeout=timeout).stdout
-
-    def sh(self, script: str, check: bool = True, timeout: float = 300.0) -> str:
-        """Run a script of the shell, stopping at its first error."""
-        return self.run("sh", "-euc", script, check=check, timeout=timeout)
-
-    def until(self, argv: Sequence[str], seconds: float) -> None:
-        """Wait on the host until a command succeeds."""
-        script = f'n={int(seconds * 5)}; until "$@"; do n=$((n-1)); [ $n -gt 0 ] || exit 1; sleep 0.2; done'
-        done = self.host.run(["sh", "-c", script, "until", *argv], check=False, timeout=seconds * 5 + 60)
-        assert done.returncode == 0, f"not within {seconds:.0f} s: {' '.join(argv)}"
-
-    def read(self, path: str) -> str:
-        """The text of a file."""
-        return self.run("cat", path).strip()
 
     # Power
 
@@ -363,10 +283,10 @@ class PoolHost:
         """Go to the state that ``build`` makes from ``start``; it is made once and kept as a snapshot."""
         if tag in self.host.snapshot_list():
             self.host.snapshot_load(tag)
-            self._history = [f"at {tag}"]
+            self.history = [f"at {tag}"]
             return self
         self.host.snapshot_load(start)
-        self._history = [f"at {start}, to make {tag}"]
+        self.history = [f"at {start}, to make {tag}"]
         build(self)
         self.host.snapshot_save(tag)
         return self
@@ -377,30 +297,3 @@ class PoolHost:
         self.host.snapshot_save(tag)
         yield
         self.host.snapshot_load(tag)
-
-    # Failures
-
-    def evidence(self) -> str:
-        """All that helps to understand a failure. Never hangs, and never fails itself."""
-        parts = ["runs:\n  " + "\n  ".join(self._history[-30:])]
-        if self.last is not None:
-            parts.append(f"the last run:\n{self.last.described()}")
-        for script in (
-            "cat /proc/mdstat",
-            "cd /sys/block; grep -s . md*/md/array_state md*/md/sync_action md*/md/reshape_position md*/md/raid_disks"
-            " md*/md/degraded md*/md/suspend_lo md*/md/suspend_hi md*/md/sync_completed md*/md/dev-*/state",
-            "lsblk -o NAME,SIZE,TYPE,FSTYPE,SERIAL,PARTLABEL,MOUNTPOINT",
-            "ps -eo pid,ppid,stat,wchan:20,args | grep -E ' D|mdadm|lv|vg|pv|mkfs|resize|on_host' | grep -v grep",
-            "dmesg | tail -25",
-            f"for v in /dev/{POOL}/*; do findmnt $v || e2fsck -fn $v 2>&1; done",
-        ):
-            parts.append(f"$ {script}\n{self._quietly(script)}")
-        parts.append(f"console:\n{self.host.console(30)}")
-        return "\n\n".join(parts)
-
-    def _quietly(self, script: str) -> str:
-        started = time.monotonic()
-        try:
-            return self.host.run(["timeout", "-k", "1", "10", "sh", "-c", script], check=False, timeout=20).stdout
-        except (LabError, OSError, subprocess.SubprocessError) as error:
-            return f"(no answer after {time.monotonic() - started:.0f} s: {error})"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.storage.pool_host import POOL, PoolHost, Result, by_id, volume
+from tests.integration.storage.pool_host import POOL, PoolHost, PoolResult, by_id, volume
 from tests.integration.storage.pools import SLOW
 from tests.integration.storage.releases import every_release
 
@@ -186,7 +186,7 @@ def test_a_reshape_that_a_reset_has_hidden_is_found(store: PoolHost) -> None:
     check_end(store, mode, QUIET, still)
 
 
-def _check_pending(result: Result) -> None:
+def _check_pending(result: PoolResult) -> None:
     assert any("reshape" in what.lower() for what in result.pending), result.pending
     assert not result.values["pool"]["settled"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.integration.storage.pool_host import MIB, POOL, PoolHost, Result, volume
+from tests.integration.storage.pool_host import MIB, POOL, PoolHost, PoolResult, volume
 from tests.integration.storage.releases import every_release
 
 pytestmark = [pytest.mark.qemu, pytest.mark.slow]
@@ -25,7 +25,7 @@ def declared(media: str) -> list[dict[str, object]]:
     ]
 
 
-def check(store: PoolHost, result: Result, media: int) -> None:
+def check(store: PoolHost, result: PoolResult, media: int) -> None:
     """Sizes of volumes as declared, of file systems as of volumes, and the kernel of the same opinion."""
     pool = result.values["pool"]
     sizes = {each["name"]: each["size"] for each in pool["volumes"]}

@@ -1,9 +1,9 @@
 """Runs one module in a process of its own, and cuts the run off where it is told to.
 
 What runs is the module's own ``main()``, with its arguments as Ansible hands them over. One object of JSON comes in:
-``module``, ``arguments`` and optionally ``cut``, the arguments of :class:`Cut`, and ``instead``, values for names in
-module_utils. One goes out: ``stdout``, ``stderr``, ``status`` (as subprocess has it: negative for a signal) and
-``seconds``.
+``module``, ``arguments`` and optionally ``cut``, the arguments of :class:`Cut`; ``orphan``, a ``program`` that goes on
+for some ``seconds`` after the run was killed beside it; and ``instead``, values for names in module_utils. One goes
+out: ``stdout``, ``stderr``, ``status`` (as subprocess has it: negative for a signal) and ``seconds``.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import json
 import os
 import re
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -110,6 +111,21 @@ def _listen(cut: Cut) -> None:
             kind.apply = telling(kind.apply)
 
 
+def _orphan(program: str, seconds: int) -> None:
+    """Kill the run while ``program`` works, which takes it so many seconds and goes on without its parent."""
+    run = command.Runner.run
+
+    def run_and_die(self: command.Runner, argv: Sequence[str], *args: Any, **options: Any) -> str:
+        if argv[0] != program:
+            return run(self, argv, *args, **options)
+        slow = ["sh", "-c", f'sleep {seconds}; exec "$@"', "slow", *argv]
+        subprocess.Popen(slow, stdin=subprocess.DEVNULL, pass_fds=self.inherit, env=dict(os.environ, LC_ALL="C"))
+        os.kill(os.getpid(), signal.SIGKILL)
+        return ""
+
+    command.Runner.run = run_and_die  # type: ignore[method-assign]
+
+
 def _run_module(order: dict[str, Any]) -> None:
     basic._ANSIBLE_ARGS = json.dumps({"ANSIBLE_MODULE_ARGS": order["arguments"]}).encode()
     basic._ANSIBLE_PROFILE = "legacy"
@@ -119,6 +135,8 @@ def _run_module(order: dict[str, Any]) -> None:
         setattr(importlib.import_module(f"{UTILS}.{place}"), name, value)
     if order.get("cut"):
         _listen(Cut(**order["cut"]))
+    if order.get("orphan"):
+        _orphan(**order["orphan"])
     module.main()
 
 
