@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .errors import CommandError, LabError, TopologyError
-from .lab import Lab, LabHost, say_to_stderr, take_down
+from .host import LabHost
+from .lab import Lab, say_to_stderr, take_down
 
 __all__ = ["CommandError", "Lab", "LabError", "LabHost", "TopologyError", "say_to_stderr", "take_down"]
