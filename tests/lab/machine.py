@@ -31,11 +31,15 @@ CACHE = "cache.direct=off,cache.no-flush=on"
 SEED_ITEM = "opt/lab/seed"
 
 
-def accelerator(cpuinfo: str) -> list[str]:
-    """KVM only where the CPU has it: a /dev/kvm that opens proves nothing on machines that emulate it."""
+def processor(cpuinfo: str, cpus: int) -> list[str]:
+    """KVM only where the CPU has it: a /dev/kvm that opens proves nothing on machines that emulate it.
+
+    An emulated guest gets one CPU. With more, one of them translates code that another one patches, and keeps the
+    breakpoint that stood there for a moment; Linux patches its own code all the time (static keys), and panics ("int3").
+    """
     if re.search(r"^flags\s*:.*\b(vmx|svm)\b", cpuinfo, re.MULTILINE) and Path("/dev/kvm").exists():
-        return ["-accel", "kvm", "-cpu", "host"]
-    return ["-accel", "tcg,thread=multi", "-cpu", "max"]
+        return ["-accel", "kvm", "-cpu", "host", "-smp", str(cpus)]
+    return ["-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "1"]
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,7 @@ class Wiring:
 
 
 def machine_argv(
-    name: str, host: Host, directory: Path, bays: Bays, wiring: Wiring, uplink: bool, accel: Sequence[str]
+    name: str, host: Host, directory: Path, bays: Bays, wiring: Wiring, uplink: bool, cpu: Sequence[str]
 ) -> list[str]:
     """QEMU's command line. Pure, and the same for the same machine: loadvm insists on that."""
     network = addresses.GUEST_NETWORK
@@ -63,7 +67,7 @@ def machine_argv(
         f"hostfwd=tcp:127.0.0.1:{wiring.ssh_port}-{network[15]}:22",
     ]
     argv = ["qemu-system-x86_64", "-name", name, "-nodefaults", "-no-user-config", "-display", "none"]
-    argv += ["-M", "q35,sata=off,smbus=off", *accel, "-smp", str(host.cpus), "-m", str(host.memory_mib)]
+    argv += ["-M", "q35,sata=off,smbus=off", *cpu, "-m", str(host.memory_mib)]
     argv += ["-S", "-daemonize", "-pidfile", str(directory / "pid")]
     argv += ["-qmp", f"unix:{directory / 'qmp'},server=on,wait=off"]
     argv += ["-chardev", f"file,id=console,path={directory / 'console.log'},append=on", "-serial", "chardev:console"]
@@ -216,8 +220,8 @@ class Machine:
             macs = {port.link: addresses.mac_address(lab, self.host.name, port.link) for port in self.host.ports}
             macs[UPLINK] = addresses.mac_address(lab, self.host.name, UPLINK)
             wiring = Wiring(self.ssh_port(), macs, taps)
-            accel = accelerator(Path("/proc/cpuinfo").read_text())
-            argv = machine_argv(self.name, self.host, self.directory, self.bays, wiring, self.topology.uplink, accel)
+            cpu = processor(Path("/proc/cpuinfo").read_text(), self.host.cpus)
+            argv = machine_argv(self.name, self.host, self.directory, self.bays, wiring, self.topology.uplink, cpu)
             run(argv, inherited=tuple(taps.values()), timeout=60)
         finally:
             for descriptor in taps.values():

@@ -72,7 +72,7 @@ class Port:
 
 @dataclass(frozen=True)
 class Host:
-    """A host as the topology declares it. ``memory_mib`` and ``cpus`` apply to QEMU hosts only.
+    """A host as the topology declares it. ``memory_mib`` and ``cpus`` apply to QEMU hosts only, ``cpus`` where KVM is.
 
     ``persistent`` nspawn hosts keep their root until the lab goes. ``routes`` are destinations and their gateways.
     """

@@ -11,7 +11,7 @@ from tests.lab.cgroups import hierarchies
 from tests.lab.container import container_argv, container_environment
 from tests.lab.disks import Bays, Unit
 from tests.lab.inventory import inventory
-from tests.lab.machine import Wiring, accelerator, block_node, disk_device, machine_argv
+from tests.lab.machine import Wiring, block_node, disk_device, machine_argv, processor
 from tests.lab.remote import Reach, config_text
 from tests.lab.state import LabState
 from tests.lab.topology import parse_disk, parse_topology
@@ -36,7 +36,7 @@ WIRING = Wiring(ssh_port=22022, macs={"uplink": "52:54:00:00:00:01", "core": "52
 
 
 def argv(uplink: bool = True) -> list[str]:
-    return machine_argv("lab-a--store", STORE, Path("/state"), BAYS, WIRING, uplink, ["-accel", "tcg"])
+    return machine_argv("lab-a--store", STORE, Path("/state"), BAYS, WIRING, uplink, ["-accel", "tcg", "-smp", "1"])
 
 
 def test_a_disk_sits_behind_the_root_port_of_its_slot() -> None:
@@ -75,13 +75,20 @@ def test_a_link_is_a_tap_that_was_opened_before() -> None:
 @pytest.mark.parametrize(("flags", "accel"), [("fpu vme svm", "tcg,thread=multi"), ("fpu vme", "tcg,thread=multi")])
 def test_without_kvm_the_guest_is_emulated(flags: str, accel: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Path, "exists", lambda _: False)
-    assert accelerator(f"flags\t\t: {flags}\n")[1] == accel
+    assert processor(f"flags\t\t: {flags}\n", 1)[1] == accel
 
 
 def test_kvm_needs_the_flag_of_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Path, "exists", lambda _: True)
-    assert accelerator("flags\t\t: fpu vmx\n")[1] == "kvm"
-    assert accelerator("flags\t\t: fpu vmx_nothing\nmodel name : svm\n")[1] == "tcg,thread=multi"
+    assert processor("flags\t\t: fpu vmx\n", 1)[1] == "kvm"
+    assert processor("flags\t\t: fpu vmx_nothing\nmodel name : svm\n", 1)[1] == "tcg,thread=multi"
+
+
+@pytest.mark.parametrize(("flags", "cpus"), [("fpu vmx", "4"), ("fpu", "1")])
+def test_an_emulated_guest_has_one_cpu(flags: str, cpus: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Path, "exists", lambda _: True)
+    words = processor(f"flags\t\t: {flags}\n", 4)
+    assert words[words.index("-smp") + 1] == cpus
 
 
 def test_docker_gets_the_system_calls_that_it_needs() -> None:
