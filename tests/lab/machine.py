@@ -35,7 +35,7 @@ def processor(cpuinfo: str, cpus: int) -> list[str]:
     """KVM only where the CPU has it: a /dev/kvm that opens proves nothing on machines that emulate it.
 
     An emulated guest gets one CPU. With more, one of them translates code that another one patches, and keeps the
-    breakpoint that stood there for a moment; Linux patches its own code all the time (static keys), and panics ("int3").
+    breakpoint that stood there for a moment; Linux patches its own code (static keys), and panics then ("int3").
     """
     if re.search(r"^flags\s*:.*\b(vmx|svm)\b", cpuinfo, re.MULTILINE) and Path("/dev/kvm").exists():
         return ["-accel", "kvm", "-cpu", "host", "-smp", str(cpus)]
