@@ -7,13 +7,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+import signal
 import subprocess
 import typing as t
 
 from .plan import Argv
 
+#: The exit status of a command that was killed because its time was up, as of timeout(1).
+TIMED_OUT = 124
 #: Where administration tools live; a non-login shell often lacks the sbin folders.
 SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -58,29 +62,58 @@ class Runner:
             LVM_SUPPRESS_FD_WARNINGS="1",
         )
 
-    def run(self, argv: t.Sequence[str], accept: t.Container[int] = (0,), data: bytes | None = None) -> str:
+    def run(
+        self,
+        argv: t.Sequence[str],
+        accept: t.Container[int] = (0,),
+        data: bytes | None = None,
+        timeout: float | None = None,
+    ) -> str:
         """Run ``argv`` and return its standard output.
 
         Raises :class:`CommandError` when the exit status is not in ``accept``. ``data`` is its standard input;
-        without it standard input is empty, so that no tool can wait for an answer.
+        without it standard input is empty, so that no tool can wait for an answer. After ``timeout`` seconds the
+        command is killed with all that it has started in its session.
         """
         command = tuple(argv)
         self.started += 1
         try:
-            done = subprocess.run(
+            process = subprocess.Popen(
                 command,
-                input=data if data is not None else b"",
-                capture_output=True,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
                 env=self._environment,
                 pass_fds=self.inherit,
-                check=False,
+                start_new_session=timeout is not None,
             )
         except OSError as error:
             raise CommandError(command, 127, "", str(error)) from error
-        stdout = done.stdout.decode("utf-8", "replace")
-        if done.returncode not in accept:
-            raise CommandError(command, done.returncode, stdout, done.stderr.decode("utf-8", "replace"))
-        return stdout
+        with process:
+            try:
+                stdout, stderr = process.communicate(data if data is not None else b"", timeout)
+                status = process.returncode
+            except subprocess.TimeoutExpired:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                stdout, stderr = _last_words(process)
+                status = TIMED_OUT
+                stderr += f"\n(killed after {timeout:.0f} s)".encode()
+            except BaseException:
+                process.kill()
+                raise
+        text = stdout.decode("utf-8", "replace")
+        if status not in accept:
+            raise CommandError(command, status, text, stderr.decode("utf-8", "replace"))
+        return text
+
+
+def _last_words(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
+    """What a killed process said; not waited for if somebody who left its session still holds its output."""
+    try:
+        return process.communicate(timeout=1.0)
+    except subprocess.TimeoutExpired as late:
+        return late.stdout or b"", late.stderr or b""
 
 
 def require(tools: t.Mapping[str, str]) -> None:

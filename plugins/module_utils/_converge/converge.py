@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from .plan import Plan, Step
 
 S = t.TypeVar("S")
+#: As Ansible's callbacks take it: keys before, after, and in a list also before_header and after_header.
+Difference = t.Union[t.Dict[str, str], t.List[t.Dict[str, str]]]
 
 
 class Refusal(Exception):
@@ -29,6 +31,14 @@ class StillRunning(Exception):
 
 class StepFailed(Exception):
     """A step's commands succeeded, or its work ended, and what the step is for did not come true."""
+
+
+class StepUndone(StepFailed):
+    """A step failed, and whatever the run had changed before was taken back."""
+
+    def __init__(self, message: str, **details: t.Any) -> None:
+        self.details = details  #: further values for the module to return
+        super().__init__(message)
 
 
 class NotConverged(Exception):
@@ -88,6 +98,13 @@ class Resource(t.Generic[S]):
         """Draw ``state`` as a person would, for the diff."""
         raise NotImplementedError
 
+    def difference(self, before: S, after: S) -> Difference:
+        """Return what Ansible shows as the diff: one picture of each state, unless a resource has something better."""
+        return {
+            "before": _with_final_newline(self.picture(before)),
+            "after": _with_final_newline(self.picture(after)),
+        }
+
 
 @dataclass(frozen=True)
 class Outcome(t.Generic[S]):
@@ -98,7 +115,7 @@ class Outcome(t.Generic[S]):
     plan: Plan
     changed: bool
     pending: tuple[Pending, ...]
-    diff: dict[str, str]
+    diff: Difference
 
 
 @dataclass
@@ -195,8 +212,6 @@ def _carried_out(resource: Resource[S], step: Step, wait: bool) -> bool:
 def _outcome(
     resource: Resource[S], before: S, after: S, plan: Plan, changed: bool, pending: tuple[Pending, ...]
 ) -> Outcome[S]:
-    diff = {
-        "before": _with_final_newline(resource.picture(before)),
-        "after": _with_final_newline(resource.picture(after)),
-    }
-    return Outcome(before=before, after=after, plan=plan, changed=changed, pending=pending, diff=diff)
+    return Outcome(
+        before=before, after=after, plan=plan, changed=changed, pending=pending, diff=resource.difference(before, after)
+    )

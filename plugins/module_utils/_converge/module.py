@@ -21,6 +21,7 @@ from .converge import (
     Refusal,
     Resource,
     StepFailed,
+    StepUndone,
     StillRunning,
     converge,
 )
@@ -132,8 +133,9 @@ def failure(error: Exception, journal: Journal) -> dict[str, t.Any]:
         text += f" ({done}; stopped at: {next_step}.)" if next_step else f" ({done}.)"
     pending = [Pending(text).as_dict()] if isinstance(error, StillRunning) else []
     return {
+        **(error.details if isinstance(error, StepUndone) else {}),
         "msg": text,
-        "changed": journal.changed,
+        "changed": journal.changed and not isinstance(error, StepUndone),
         "plan": journal.plan.as_list(),
         "done": [step.title for step in journal.done],
         "pending": pending,

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from .._converge.command import CommandError, Runner
 from .._converge.converge import Pending, Refusal, Resource
+from .._converge.namespace import throw_away_network
 from .._converge.plan import Plan, Step
 from .applying.apply import carry_out, refused, refused_rules
 from .applying.restore import RulesRefused, load_rules
@@ -23,7 +24,6 @@ from .host import Host
 from .model import Wanted
 from .observing.iptables import loaded_rules, saved_tables
 from .observing.kernel import loaded_table
-from .observing.namespace import throw_away_network
 from .observing.observe import observe_host
 from .picture import draw
 from .places import NFT

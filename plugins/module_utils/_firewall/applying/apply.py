@@ -15,13 +15,13 @@ import typing as t
 
 from ..._converge.command import CommandError, Runner
 from ..._converge.converge import StepFailed
+from ..._converge.namespace import throw_away_network
 from .. import places
 from ..formats.nft_text import Line, blamed, deletion, text_of
 from ..formats.restore_text import NOTHING, as_kept
 from ..formats.restore_text import blamed as blamed_rules
 from ..observing.iptables import saved_tables
 from ..observing.kernel import loaded_text
-from ..observing.namespace import throw_away_network
 from ..service import program
 from ..steps import (
     ArmUndo,
