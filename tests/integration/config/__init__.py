@@ -1,0 +1,1 @@
+"""Proofs of guarded_config on hosts with real daemons."""

@@ -1,0 +1,1 @@
+"""Programs for the hosts of these proofs, put there by the payload."""

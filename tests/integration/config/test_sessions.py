@@ -1,0 +1,107 @@
+"""BIRD's sessions: kept by a change that does not touch them, and back by themselves after one that drops them."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.integration.config.config_host import ConfigHost
+from tests.integration.config.daemons import BIRD, BIRD_SESSION
+from tests.integration.config.playing import play
+from tests.integration.config.stage import Stage, every_release, every_release_newest_always
+
+#: What a session needs to come back, and the machine to have other things to do.
+BACK_SECONDS = 15.0
+
+
+def sessions(stage: Stage) -> tuple[str, str]:
+    """State of the session at both ends, with the time since when it has been so, to the microsecond."""
+    at_edge = stage.edge.run("birdc", "show", "protocols", BIRD_SESSION)
+    at_router = stage.router.run(["birdc", "show", "protocols", "edge"]).stdout
+    lines = at_edge.splitlines()[-1], at_router.splitlines()[-1]
+    assert all("Established" in line for line in lines), lines
+    return lines
+
+
+def established(edge: ConfigHost, seconds: float = BACK_SECONDS) -> None:
+    """Wait until the session is there."""
+    edge.until(("sh", "-c", f"birdc show protocols {BIRD_SESSION} | grep -q Established"), seconds)
+
+
+@pytest.mark.proof(area="config", line=2, title="BIRD loses no session on a change that does not touch it")
+@every_release_newest_always
+def test_a_change_that_does_not_touch_a_session_keeps_it(stage: Stage) -> None:
+    edge = stage.edge
+    edge.has(BIRD)
+    before = sessions(stage)
+    processes = edge.processes(BIRD.unit)
+    for which in ("new", "old", "new"):
+        assert edge.done(**BIRD.set(which)).changed
+        assert edge.serves(BIRD) == which
+    edge.refused(**BIRD.set("invalid"))
+    assert sessions(stage) == before
+    assert edge.processes(BIRD.unit) == processes
+
+
+@pytest.mark.proof(area="config", line=2, title="A change that drops BIRD's sessions undoes itself within the timeout")
+@every_release
+def test_a_change_that_drops_the_sessions_is_undone(stage: Stage) -> None:
+    edge = stage.edge
+    edge.has(BIRD)
+    before = sessions(stage), edge.content("/etc/bird")
+    started = time.monotonic()
+    result = edge.refused(**BIRD.set("failing"))
+    assert time.monotonic() - started < 2 * BIRD.seconds + BACK_SECONDS
+    assert result.values["rolled_back"] is True
+    assert BIRD_SESSION in result.values["output"]
+    assert edge.content("/etc/bird") == before[1]
+    assert sessions(stage) != before[0]
+    assert edge.serves(BIRD) == "old"
+    edge.at_rest(**BIRD.set("old"))
+
+
+@pytest.mark.proof(
+    area="config", line=2, title="A killed run's change that drops the sessions is undone by BIRD itself"
+)
+@pytest.mark.parametrize("then", ["old", "new"])
+@every_release
+def test_bird_goes_back_by_itself_when_the_run_was_killed(stage: Stage, then: str) -> None:
+    edge = stage.edge
+    edge.has(BIRD)
+    before = sessions(stage)
+    killed = edge.attempt(
+        **BIRD.set("failing"), cut={"pattern": r"(ran|send) .*configure.*timeout", "calls": ["send"], "anywhere": True}
+    )
+    assert killed.killed, killed.described()
+    # It restarts with a wrong number of its neighbour's network.
+    edge.until(("sh", "-c", f"! birdc show protocols {BIRD_SESSION} | grep -q Established"), 5)
+    established(edge, 3 * BIRD.seconds + BACK_SECONDS)
+    assert sessions(stage) != before
+    assert edge.serves(BIRD) == "old"
+    result = edge.done(**BIRD.set(then))
+    assert result.values["recovered"] == "put_back"
+    assert edge.serves(BIRD) == then
+    edge.at_rest(**BIRD.set(then))
+
+
+@pytest.mark.proof(
+    area="config", line=2, title="A change that cuts off the controller, which comes over those routes, is undone"
+)
+@every_release_newest_always
+def test_a_change_that_takes_the_way_to_the_controller_is_undone_and_told(stage: Stage, tmp_path: Path) -> None:
+    edge = stage.edge
+    edge.has(BIRD)
+    before = sessions(stage), edge.content("/etc/bird")
+    result, output = play(stage, tmp_path, BIRD.set("failing"))
+    assert result["failed"], output
+    assert result["rolled_back"] is True, output
+    assert BIRD_SESSION in result["output"]
+    assert edge.content("/etc/bird") == before[1]
+    # It was away, and is back.
+    assert sessions(stage) != before[0]
+    result, output = play(stage, tmp_path, BIRD.set("new"))
+    assert not result.get("failed"), output
+    assert result["changed"]
+    edge.at_rest(**BIRD.set("new"))
