@@ -249,8 +249,10 @@ options:
             default: []
       keepalived:
         description:
-          - Path of Keepalived's PID file. Its process and its children run, and none of them is younger than
-            the reload.
+          - Path of Keepalived's PID file. Its process and its children run, and a reload has not cost it all of
+            its children. Some mistakes end Keepalived just after a reload that succeeded.
+          - Which files it runs with cannot be seen. It leaves out words that it does not know, and takes a file that
+            it cannot read for an empty one. O(validate) with C(keepalived -t) finds the first, but not the second.
         type: path
   verify_timeout:
     description:
