@@ -96,8 +96,9 @@ options:
     default: 60
   reload:
     description:
-      - How the daemon is told. One of O(reload.unit), O(reload.command) and O(reload.bird). Without any the daemon
-        is not told, for files that it reads by itself.
+      - How the daemon is told. One of O(reload.unit), O(reload.command) and O(reload.bird); or O(reload.bird) with
+        O(reload.unit), which is then started when BIRD does not run. Without O(reload) the daemon is not told, for
+        files that it reads by itself.
     type: dict
     suboptions:
       unit:
@@ -287,9 +288,9 @@ requirements:
   - systemd, where units are reloaded or checked
   - overlayfs (a module of Debian's kernels), where O(validate) is given
 notes:
-  - A run that finds the files as declared, and as the set that was verified last, starts no process at all. That is safe
-    because nothing is recorded as verified before it was; whoever changes the files, or stops the daemon, is not the
-    module's concern, and what the daemon runs can only have changed with a reload that the module has seen through.
+  - A run that finds the files as declared, and as the set that was verified last, starts no process at all. That is
+    safe because nothing is recorded as verified before the daemon was seen to run well with it, and because a run that
+    was cut off leaves a record that the next one meets first. Whether the daemon still runs is for its monitoring.
   - In check mode the set is validated for real, without a trace on the host.
 seealso:
   - module: baremetal.fabric.guarded_config_info
@@ -399,8 +400,8 @@ recovered:
   type: str
 rolled_back:
   description:
-    - Whether the last good set is in place again, and the daemon has been told. Present when the new one was put in place
-      and did not stand.
+    - Whether the new set was in place, did not stand, and the last good one is back. V(false) when the live files were
+      never touched.
   returned: failure
   type: bool
 output:

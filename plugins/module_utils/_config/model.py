@@ -16,6 +16,7 @@ from .checks.check import Check
 STAGING = "staging"  #: files are being laid beside the live ones
 SWAPPING = "swapping"  #: live files are being exchanged; the daemon was not told
 TOLD = "told"  #: all are in place, and the daemon may have been told
+RETURNING = "returning"  #: the former files are being put back
 VERIFIED = "verified"  #: what runs is right; only the traces are to be removed
 BACK = "back"  #: the former set is in place again; the daemon has to be told, and what runs to be verified
 
@@ -127,6 +128,7 @@ class Transaction:
     exchanges: tuple[Exchange, ...] = ()
     directories: tuple[str, ...] = ()  #: to be made, outermost first
     starts: bool = False  #: the daemon did not run before
+    untold: bool = False  #: when it was staged, the daemon had not been told yet that the former set is back
 
 
 @dataclass(frozen=True)
@@ -148,10 +150,32 @@ class Host:
         """A set that is kept; number 0 is always there."""
         return Generation(0) if number == 0 else self.generations[number]
 
+    def back(self, number: int, starts: bool = False) -> Transaction:
+        """The record that a kept set is in place again, and that the daemon has not been told."""
+        return Transaction(number, number, BACK, starts=starts)
+
     def holds(self, entries: t.Iterable[Entry], paths: t.Iterable[str]) -> bool:
         """Whether the live files at ``paths`` are exactly ``entries``."""
         wanted = {entry.path: entry for entry in entries}
         return all(self.live[path].is_as(wanted.get(path)) for path in {*paths, *wanted})
+
+
+def before(generations: t.Mapping[int, Generation], number: int) -> Generation | None:
+    """Return the set to go back to from a set: the last one before it that was verified.
+
+    Where none was, it is what the host had before the first one, if that is kept.
+    """
+    found = None
+    seen = {number}
+    while number in generations:
+        number = generations[number].parent
+        if number in seen or number not in generations:
+            return found
+        seen.add(number)
+        found = generations[number]
+        if found.verified:
+            return found
+    return found
 
 
 @dataclass(frozen=True)

@@ -82,6 +82,7 @@ def state_of(text: str) -> tuple[int, Transaction | None]:
             exchanges=tuple(_exchange(each) for each in under_way["exchanges"]),
             directories=tuple(str(each) for each in under_way["directories"]),
             starts=bool(under_way["starts"]),
+            untold=bool(under_way["untold"]),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise BadRecord(str(error)) from error
@@ -95,5 +96,3 @@ def _object(text: str) -> dict[str, t.Any]:
     if not isinstance(values, dict) or values.get("version") != VERSION:
         raise BadRecord(f"it is not of version {VERSION}")
     return values
-
-

@@ -185,6 +185,15 @@ def configure(socket_path: str, undo_after: int, seconds: float) -> Reconfigurat
     return Reconfiguration(code)
 
 
+def reconfigure(socket_path: str, seconds: float) -> Reconfiguration:
+    """Ask for the configuration on disk for good; that also ends the wait for a confirmation of another.
+
+    Raises :class:`BirdRefused` when BIRD keeps to the configuration that it has.
+    """
+    code = _expect("configure", ask(socket_path, "configure", seconds), {RECONFIGURED, IN_PROGRESS, QUEUED, UNQUEUED})
+    return Reconfiguration(code)
+
+
 def confirm(socket_path: str, seconds: float) -> bool:
     """Keep the configuration that was asked for with a time limit.
 
