@@ -25,6 +25,7 @@ from .model import (
     Target,
     Transaction,
     Wanted,
+    before,
 )
 from .steps import ConfigStep, Keep, PutBack, PutInPlace, Stage, Tell, Unstage, Validate, Verify
 
