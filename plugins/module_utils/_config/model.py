@@ -161,17 +161,19 @@ class Host:
 
 
 def before(generations: t.Mapping[int, Generation], number: int) -> Generation | None:
-    """Return the set to go back to from a set: the last one before it that was verified.
+    """Return the set to go back to from a set: the last one before it that was verified and has other files.
 
-    Where none was, it is what the host had before the first one, if that is kept.
+    Where there is none, it is what the host had before the first one, if that is kept.
     """
-    found = None
+    found, files = None, set(generations[number].entries) if number in generations else set()
     seen = {number}
     while number in generations:
         number = generations[number].parent
         if number in seen or number not in generations:
             return found
         seen.add(number)
+        if set(generations[number].entries) == files:
+            continue
         found = generations[number]
         if found.verified:
             return found

@@ -65,7 +65,7 @@ def is_settled(host: Host, target: Target) -> bool:
     return (
         host.transaction is None
         and bool(current.entries)
-        and (bool(current.verified) or current.number == target.number)
+        and (current.number == target.number if target.number else bool(current.verified))
         and _same(current.entries, target.entries)
         and host.holds(target.entries, host.live)
     )
