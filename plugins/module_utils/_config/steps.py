@@ -64,7 +64,8 @@ class Unstage(ConfigStep):
         if self.is_new:
             generations.pop(self.transaction.generation, None)
         back = host.back(host.current) if self.transaction.untold else None
-        return replace(host, generations=generations, transaction=back)
+        missing = without_directories(host, self.transaction)
+        return replace(host, generations=generations, transaction=back, missing_directories=missing)
 
     @property
     def is_new(self) -> bool:
@@ -89,7 +90,13 @@ class PutBack(ConfigStep):
         live = {**host.live, **{path: as_live(path, host.live[path].target, self.former.entry(path)) for path in paths}}
         number = self.former.number
         back = host.back(number, self.transaction.starts)
-        return replace(host, live=live, current=number, transaction=back)
+        missing = without_directories(host, self.transaction)
+        return replace(host, live=live, current=number, transaction=back, missing_directories=missing)
+
+
+def without_directories(host: Host, under_way: Transaction) -> tuple[str, ...]:
+    """The directories that are missing once those that a change has made are removed."""
+    return tuple(sorted({*host.missing_directories, *under_way.directories}))
 
 
 def described(generation: Generation) -> str:
