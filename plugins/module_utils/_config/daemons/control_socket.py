@@ -58,6 +58,13 @@ class Conversation:
         except OSError as error:
             raise self._cut_off() from error
 
+    def say_no_more(self) -> None:
+        """Tell the other side that nothing follows, and hear on. Raises :class:`NoAnswer`."""
+        try:
+            self._connection.shutdown(socket.SHUT_WR)
+        except OSError as error:
+            raise self._cut_off() from error
+
     def hear(self, complete: t.Callable[[bytes], bool]) -> str:
         """Return what comes until ``complete`` says that it is all. Raises :class:`NoAnswer`."""
         heard = b""

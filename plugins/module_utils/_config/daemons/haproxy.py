@@ -75,6 +75,8 @@ def show_proc(socket_path: str, seconds: float) -> Processes:
     """
     with conversation("HAProxy", socket_path, seconds) as talk:
         talk.say("show proc")
+        # The master waits for more commands otherwise.
+        talk.say_no_more()
         text = talk.hear_all()
     try:
         return parse_show_proc(text)

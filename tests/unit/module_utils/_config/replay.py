@@ -32,7 +32,10 @@ def haproxy(version: str, scene: str) -> str:
 
 
 class Daemon:
-    """Each connection is greeted, then each line heard is answered with the next answer; the last one stays."""
+    """Each connection is greeted, then each line heard is answered with the next answer; the last one stays.
+
+    It ends a connection when the other side has said all, as BIRD and HAProxy's master do.
+    """
 
     def __init__(self, path: Path, greeting: str, answers: Sequence[str], closes: bool = False) -> None:
         self.path = str(path)
