@@ -160,6 +160,20 @@ class Host:
         return all(self.live[path].is_as(wanted.get(path)) for path in {*paths, *wanted})
 
 
+def managed_paths(generations: t.Mapping[int, Generation], number: int) -> set[str]:
+    """Return the paths of the last set that was verified, a set or one before it.
+
+    Files that were only found, because somebody wanted to put others in their place, are nobody's to remove.
+    """
+    seen: set[int] = set()
+    while number in generations and number not in seen:
+        if generations[number].verified:
+            return {entry.path for entry in generations[number].entries}
+        seen.add(number)
+        number = generations[number].parent
+    return set()
+
+
 def before(generations: t.Mapping[int, Generation], number: int) -> Generation | None:
     """Return the set to go back to from a set: the last one before it that was verified and has other files.
 

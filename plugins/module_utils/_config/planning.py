@@ -26,6 +26,7 @@ from .model import (
     Transaction,
     Wanted,
     before,
+    managed_paths,
 )
 from .steps import ConfigStep, Keep, PutBack, PutInPlace, Stage, Tell, Unstage, Validate, Verify
 
@@ -67,7 +68,7 @@ def is_settled(host: Host, target: Target) -> bool:
         and bool(current.entries)
         and (current.number == target.number if target.number else bool(current.verified))
         and _same(current.entries, target.entries)
-        and host.holds(target.entries, host.live)
+        and host.holds(target.entries, ())
     )
 
 
@@ -130,7 +131,7 @@ def _prove(number: int, target: Target, reason: str) -> t.Iterator[ConfigStep]:
 
 def _way(host: Host, target: Target) -> t.Iterator[ConfigStep]:
     under_way, current = host.transaction, host.generation(host.current)
-    paths = {entry.path for entry in (*target.entries, *current.entries)}
+    paths = {entry.path for entry in target.entries} | managed_paths(host.generations, host.current)
     in_place = host.holds(current.entries, paths)
     if (
         under_way is not None

@@ -14,7 +14,7 @@ import typing as t
 from ..._converge.converge import ObservationFailed
 from .. import places
 from ..contents import digest
-from ..model import STAGING, Generation, Host, Live, Transaction, before
+from ..model import STAGING, Generation, Host, Live, Transaction, before, managed_paths
 from ..records import BadRecord, manifest_of, state_of
 
 _KINDS: t.Sequence[tuple[t.Callable[[int], bool], str]] = (
@@ -69,6 +69,7 @@ def _paths(
     if previous:
         numbers |= _former(generations, current)
     found = {entry.path for number in numbers if number in generations for entry in generations[number].entries}
+    found |= managed_paths(generations, current)
     return found | {each.path for each in (transaction.exchanges if transaction else ())}
 
 
