@@ -22,6 +22,7 @@ from ansible_collections.baremetal.fabric.plugins.module_utils._config.daemons.b
     configure,
     confirm,
     protocols,
+    reconfigure,
     status,
     undo,
 )
@@ -82,6 +83,13 @@ def test_a_configuration_is_done_in_progress_or_queued(version: str, path: Path)
         assert configure(daemon.path, 3, 5) is Reconfiguration.IN_PROGRESS
         assert configure(daemon.path, 60, 5) is Reconfiguration.QUEUED
         assert daemon.heard == ["configure timeout 2", "configure timeout 3", "configure timeout 60"]
+
+
+@every_version
+def test_a_configuration_can_be_asked_for_without_a_time_limit(version: str, path: Path) -> None:
+    with replayed_bird(path, (version, "configure")) as daemon:
+        assert reconfigure(daemon.path, 5) is Reconfiguration.IN_PROGRESS
+        assert daemon.heard == ["configure"]
 
 
 @every_version
