@@ -98,5 +98,6 @@ def synchronize(directory: str) -> None:
 
 
 def _unlink(path: str) -> None:
-    with contextlib.suppress(FileNotFoundError):
+    # On a read-only file system unlink(2) fails with EROFS, also where nothing is to be removed.
+    if os.path.lexists(path):
         os.unlink(path)

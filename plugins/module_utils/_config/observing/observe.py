@@ -87,10 +87,11 @@ def read_live(path: str) -> tuple[Live, bytes | None]:
         return Live(path, target), None
     except OSError as error:
         return _unreadable(path, target, error), None
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(descriptor)
+        return Live(path, target, obstacle=_kind(status.st_mode)), None
     with open(descriptor, "rb") as file:
-        status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            return Live(path, target, obstacle=_kind(status.st_mode)), None
         content = file.read()
     mode = stat.S_IMODE(status.st_mode)
     return Live(path, target, digest(content), status.st_uid, status.st_gid, mode), content
