@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from ansible_collections.baremetal.fabric.plugins.module_utils._converge.command import (
+    TIMED_OUT,
     CommandError,
     MissingTool,
     Runner,
@@ -99,3 +101,24 @@ def test_a_missing_tool_names_its_package() -> None:
     require({"sh": "dash"})
     with pytest.raises(MissingTool, match="'no-such-program' was not found; install the package 'gdisk'"):
         require({"sh": "dash", "no-such-program": "gdisk"})
+
+
+def test_a_command_that_does_not_end_is_killed_with_all_that_it_started(tmp_path: Path) -> None:
+    started = tmp_path / "pid"
+    script = f"sleep 60 & echo $! > {started}; echo asked >&2; wait"
+    with pytest.raises(CommandError, match=r"(?s)exit status 124: asked.*killed after 1 s") as caught:
+        Runner().run(["sh", "-c", script], timeout=1.0)
+    assert caught.value.rc == TIMED_OUT
+    child = Path(f"/proc/{started.read_text().strip()}/stat")
+    assert not child.exists() or child.read_text().split()[2] == "Z"
+
+
+def test_a_killed_command_is_not_waited_for_by_who_has_left_its_session() -> None:
+    begun = time.monotonic()
+    with pytest.raises(CommandError, match="killed after"):
+        Runner().run(["sh", "-c", "setsid sleep 20 & wait"], timeout=0.5)
+    assert time.monotonic() - begun < 10
+
+
+def test_a_command_that_ends_in_time_is_as_without_a_limit() -> None:
+    assert Runner().run(["echo", "done"], timeout=10.0) == "done\n"

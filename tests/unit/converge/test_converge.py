@@ -41,7 +41,8 @@ def test_a_second_run_changes_nothing() -> None:
     assert not outcome.changed
     assert not outcome.plan
     assert kiln.applied == []
-    assert outcome.diff["before"] == outcome.diff["after"]
+    picture = "200 degrees, empty\n"
+    assert outcome.diff == {"before": picture, "after": picture}
 
 
 def test_an_apply_that_does_nothing_is_found_out() -> None:

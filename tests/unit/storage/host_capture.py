@@ -40,7 +40,14 @@ class CapturedRunner(Runner):
         self.answers = {tuple(argv): (rc, out, err) for argv, rc, out, err in commands}
         self.ran: list[tuple[str, ...]] = []
 
-    def run(self, argv: Sequence[str], accept: Container[int] = (0,), data: bytes | None = None) -> str:
+    def run(
+        self,
+        argv: Sequence[str],
+        accept: Container[int] = (0,),
+        data: bytes | None = None,
+        timeout: float | None = None,
+    ) -> str:
+        del timeout
         if data is not None:
             raise AssertionError("no command that observers start reads its standard input")
         command = tuple(argv)

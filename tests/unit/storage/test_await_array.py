@@ -86,8 +86,14 @@ class Commands(Runner):
         self.ran: list[tuple[str, ...]] = []
         self.react: Callable[[], None] = lambda: None
 
-    def run(self, argv: Sequence[str], accept: Container[int] = (0,), data: bytes | None = None) -> str:
-        del accept, data
+    def run(
+        self,
+        argv: Sequence[str],
+        accept: Container[int] = (0,),
+        data: bytes | None = None,
+        timeout: float | None = None,
+    ) -> str:
+        del accept, data, timeout
         self.ran.append(tuple(argv))
         self.react()
         return ""

@@ -141,9 +141,15 @@ class Answers(CapturedRunner):
         super().__init__([])
         self.text = text
 
-    def run(self, argv: Sequence[str], accept: Container[int] = (0,), data: bytes | None = None) -> str:
+    def run(
+        self,
+        argv: Sequence[str],
+        accept: Container[int] = (0,),
+        data: bytes | None = None,
+        timeout: float | None = None,
+    ) -> str:
         self.answers[tuple(argv)] = (0, self.text, "")
-        return super().run(argv, accept, data)
+        return super().run(argv, accept, data, timeout)
 
 
 def test_an_old_signature_in_the_place_of_a_slice_is_foreign(tmp_path: Path) -> None:

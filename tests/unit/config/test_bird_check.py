@@ -13,7 +13,7 @@ import pytest
 from ansible_collections.baremetal.fabric.plugins.module_utils._config.checks.bird import BirdCheck
 from ansible_collections.baremetal.fabric.plugins.module_utils._config.checks.check import CheckFailed, Moment
 from ansible_collections.baremetal.fabric.plugins.module_utils._converge.command import Runner
-from tests.unit.module_utils._config.replay import BIRD_VERSIONS, bird, replayed
+from tests.unit.config.replay import BIRD_VERSIONS, bird, replayed
 
 GREETING = "0001 BIRD ready.\n"
 

@@ -17,7 +17,7 @@ from ansible_collections.baremetal.fabric.plugins.module_utils._config.daemons.b
     parse_reply,
     parse_status,
 )
-from tests.unit.module_utils._config.replay import BIRD_VERSIONS, bird
+from tests.unit.config.replay import BIRD_VERSIONS, bird
 
 every_version = pytest.mark.parametrize("version", BIRD_VERSIONS)
 

@@ -23,7 +23,7 @@ from ansible_collections.baremetal.fabric.plugins.module_utils._config.checks.ht
 from ansible_collections.baremetal.fabric.plugins.module_utils._config.checks.tcp import TcpCheck
 from ansible_collections.baremetal.fabric.plugins.module_utils._config.checks.tls import TlsCheck
 from ansible_collections.baremetal.fabric.plugins.module_utils._converge.command import Runner
-from tests.unit.module_utils._config.certificates import authority, certificate_with_key
+from tests.unit.config.certificates import authority, certificate_with_key
 
 
 @dataclass(frozen=True)

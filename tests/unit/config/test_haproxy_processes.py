@@ -24,7 +24,7 @@ from ansible_collections.baremetal.fabric.plugins.module_utils._config.daemons.h
     show_proc,
 )
 from ansible_collections.baremetal.fabric.plugins.module_utils._converge.command import Runner
-from tests.unit.module_utils._config.replay import HAPROXY_VERSIONS, haproxy, replayed
+from tests.unit.config.replay import HAPROXY_VERSIONS, haproxy, replayed
 
 every_version = pytest.mark.parametrize("version", HAPROXY_VERSIONS)
 

@@ -27,7 +27,7 @@ from ansible_collections.baremetal.fabric.plugins.module_utils._config.daemons.b
     undo,
 )
 from ansible_collections.baremetal.fabric.plugins.module_utils._config.daemons.control_socket import NoAnswer
-from tests.unit.module_utils._config.replay import BIRD_VERSIONS, bird, replayed, replayed_bird
+from tests.unit.config.replay import BIRD_VERSIONS, bird, replayed, replayed_bird
 
 every_version = pytest.mark.parametrize("version", BIRD_VERSIONS)
 
