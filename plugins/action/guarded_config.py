@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import json
 import typing as t
 
 from ansible.errors import AnsibleActionFail, AnsibleError
@@ -28,18 +29,9 @@ class ActionModule(ActionBase):
         arguments = dict(self._task.args)
         files = arguments.get("files")
         if isinstance(files, list):
-            arguments["files"] = [self._sent(each) if isinstance(each, dict) else each for each in files]
+            arguments["files"] = [sent(each, self._read) if isinstance(each, dict) else each for each in files]
         result: dict[str, t.Any] = self._execute_module(module_name=MODULE, module_args=arguments, task_vars=task_vars)
         return result
-
-    def _sent(self, given: dict[str, t.Any]) -> dict[str, t.Any]:
-        """Return the options of one file as the module gets them."""
-        file = dict(given)
-        if file.get("content") is not None:
-            file["content"] = encoded(str(file["content"]).encode("utf-8", "surrogateescape"))
-        elif file.get("src") and not _truth(file.get("remote_src")):
-            file["content"] = encoded(self._read(str(file.pop("src"))))
-        return file
 
     def _read(self, name: str) -> bytes:
         try:
@@ -55,6 +47,19 @@ class ActionModule(ActionBase):
     def _needle(self, name: str) -> str:
         found: str = self._find_needle("files", name)  # type: ignore[no-untyped-call]
         return found
+
+
+def sent(given: dict[str, t.Any], read: t.Callable[[str], bytes]) -> dict[str, t.Any]:
+    """Return the options of one file as the module gets them; ``read`` reads a file of the controller."""
+    file = dict(given)
+    if file.get("content") is not None:
+        content = file["content"]
+        # Ansible makes data of a template's text that looks like JSON (as the copy module knows, too).
+        text = json.dumps(content) if isinstance(content, (dict, list)) else str(content)
+        file["content"] = encoded(text.encode("utf-8", "surrogateescape"))
+    elif file.get("src") and not _truth(file.get("remote_src")):
+        file["content"] = encoded(read(str(file.pop("src"))))
+    return file
 
 
 def _truth(value: t.Any) -> bool:
