@@ -15,6 +15,9 @@ description:
   - Grows the pool when disks are added, or exchanged for larger ones. Redundancy comes first, then room.
   - Looks at the host, plans, carries the plan out, and looks again; it fails if anything is left to do.
     A run that was cut off, by a power failure for example, is continued by the next one.
+  - Where an array has too little room before its data to be reshaped without overwriting what is moved, its volumes are
+    held for a few seconds, at most 30, and its beginning is kept in C(/var/lib/baremetal.fabric/storage) meanwhile.
+    That directory must not be on the pool.
   - Never shrinks, reformats or removes anything, and leaves alone what is not declared.
     Only disks named in O(wipe) lose what they hold.
 options:
@@ -160,7 +163,7 @@ requirements:
   - mdadm (Debian package C(mdadm))
   - sgdisk (Debian package C(gdisk))
   - partx, wipefs and blkid (Debian package C(util-linux))
-  - LVM (Debian package C(lvm2))
+  - LVM (Debian package C(lvm2)) and dmsetup (Debian package C(dmsetup))
   - mkfs.ext4 and resize2fs (Debian package C(e2fsprogs)), for ext4 volumes
   - mkfs.xfs and xfs_growfs (Debian package C(xfsprogs)), for xfs volumes
   - Tried on Debian 12 and 13.

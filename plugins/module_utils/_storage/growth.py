@@ -14,18 +14,32 @@ from __future__ import annotations
 
 import typing as t
 
+from .._converge.converge import Refusal
 from .._converge.plan import Plan, Step
 from . import refusals
+from .critical import DIRECTORY, data_members, needs_backup, rows_at_risk, safe_position
 from .eligible import prepared_on, usable_disks
-from .layout import Placement, allocate, data_alignment, existing_slices, least_members, level_for, shape_for
-from .model import Array, Partition, Pool, Wanted, slice_index, slice_name
+from .layout import (
+    MIRROR_CHUNK,
+    Placement,
+    allocate,
+    data_alignment,
+    existing_slices,
+    least_members,
+    level_for,
+    shape_for,
+)
+from .model import MIB, Array, Partition, Pool, Wanted, slice_index, slice_name
 from .phases import Phase, Steps, partition_steps, settle
 from .repair import drop_failed, repair, replace_members
+from .size import human
 from .steps.arrays import (
     AwaitArray,
     ContinueReshape,
     CreateArray,
+    EndGuard,
     GrowArray,
+    Guard,
     LiftSuspension,
     RebuildInitramfs,
     RecordArrays,
@@ -90,6 +104,8 @@ def _wake(pool: Pool, want: Wanted) -> Steps:
     steps: Steps = []
     starts: Steps = []
     for array in pool.arrays:
+        if array.active and array.kept:
+            steps.append(_end_guard(array))
         if not array.active:
             starts.append(_start(array))
         elif array.suspended and not array.reshaping:
@@ -108,13 +124,26 @@ def _wake(pool: Pool, want: Wanted) -> Steps:
     return [*steps, *starts]
 
 
+def _end_guard(array: Array) -> EndGuard:
+    position = 0
+    if array.reshaping and 0 < array.previous_devices < array.devices:
+        position = safe_position(
+            data_members(array.level, array.previous_devices), data_members(array.level, array.devices), array.chunk
+        )
+    why = "the run that began its reshape was killed" if array.held else "the array has no use for it any more"
+    return EndGuard(array.name, array.node, array.held, position, why)
+
+
 def _start(array: Array) -> PoolStep:
     name = f"/dev/md/{array.name}"
     members = tuple(member.node for member in array.members if member.node)
     assembled = array.node if array.assembled else ""
+    if array.restorable:
+        why = "its reshape was cut off at its beginning, and the kernel does not take that up"
+        return RevertReshape(array.name, name, members, assembled, True, why)
     if array.reshape_unbegun:
         why = "its reshape was cut off before it moved anything, and the kernel does not take that up"
-        return RevertReshape(array.name, name, members, assembled, why)
+        return RevertReshape(array.name, name, members, assembled, False, why)
     if array.hidden_reshape:
         # mdadm --assemble puts back what a reshape was moving; --run does not, and the kernel may then refuse.
         return StartArray(array.name, name, members, assembled, "its reshape was interrupted")
@@ -198,6 +227,13 @@ def _grow(pool: Pool, want: Wanted) -> Steps:
     if not steps:
         return []
     waits = waits or [settle(array, "redundancy comes before growth") for array in unwhole]
+    guarded = [step for step in steps if isinstance(step, GrowArray) and step.guard is not None]
+    if guarded:
+        # md begins with nothing while it works on the same disks, and nobody can be held that long.
+        at_work = [array for array in pool.arrays if array.activity is not None or array.reshaping]
+        waits = waits or [settle(array, "the beginning of the next reshape must not wait") for array in at_work]
+        _check_refuge(pool, guarded[0])
+        steps = [guarded[0]]
     if waits:
         return waits
     fresh = {disk.node: disk for disk in disks}
@@ -214,7 +250,38 @@ def _grow_step(array: Array, add: t.Sequence[str], spares: int, want: Wanted) ->
     devices = array.devices + len(add) + spares
     level = level_for(devices, want.redundancy) if array.level == 1 else array.level
     why = "a spare was left over" if spares and not add else "more disks have room for this slice"
-    return GrowArray(array.name, array.node, level, array.level, devices, tuple(add), why)
+    guard = _guard(array, devices)
+    if guard is not None:
+        why += "; there is too little before the data to move them aside"
+    return GrowArray(array.name, array.node, level, array.level, devices, tuple(add), guard, why)
+
+
+def _guard(array: Array, devices: int) -> Guard | None:
+    """Return what a reshape to so many devices needs so that a crash at its beginning loses nothing."""
+    old, new = data_members(array.level, array.devices), data_members(array.level, devices)
+    chunk = array.chunk or MIRROR_CHUNK
+    if not needs_backup(array.data_offset, old, new, chunk):
+        return None
+    length = min(rows_at_risk(old, new) * chunk, array.component_size)
+    return Guard(length, safe_position(old, new, chunk), array.mapped, array.speed_limits)
+
+
+def _check_refuge(pool: Pool, step: GrowArray) -> None:
+    """Raise Refusal when there is no place for the beginning of the array."""
+    array = pool.array_named(step.array)
+    if step.guard is None:
+        return
+    needed = array.devices * step.guard.length + MIB
+    if pool.refuge.array:
+        raise Refusal(
+            f"While array {array.name} begins to grow, its volumes are held and its beginning is kept in {DIRECTORY}, "
+            f"which is on array {pool.refuge.array} itself; mount something else there. {refusals.NOTHING}"
+        )
+    if pool.refuge.free < needed:
+        raise Refusal(
+            f"While array {array.name} begins to grow, {human(needed)} of it are kept in {DIRECTORY}, which has "
+            f"{human(pool.refuge.free)} free; make room there. {refusals.NOTHING}"
+        )
 
 
 def _create_step(pool: Pool, want: Wanted, index: int, parts: t.Sequence[Partition]) -> CreateArray:

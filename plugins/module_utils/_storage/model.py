@@ -185,6 +185,14 @@ class Array:
     size_now: int = 0  #: bytes that the block device has at this moment; 0 when it is not running
     #: Partitions with a superblock of this array that are not among `members`: they were members once.
     strays: tuple[str, ...] = ()
+    #: Names of the device-mapper volumes that stand on it, and of those among them that let nothing through.
+    mapped: tuple[str, ...] = ()
+    held: tuple[str, ...] = ()
+    kept: bool = False  #: a file keeps the beginning that it, or another array of its name, had before a reshape
+    #: It is not started, and its beginning has to come from that file.
+    restorable: bool = False
+    #: What sync_speed_min and sync_speed_max are set to, KiB/s; "system" where they follow the host's.
+    speed_limits: tuple[str, str] = ("system", "system")
 
     @property
     def redundancy(self) -> int:
@@ -297,6 +305,14 @@ class Mount:
 
 
 @dataclass(frozen=True)
+class Refuge:
+    """The place where the beginning of an array is kept while md moves it."""
+
+    free: int = 1 << 62  #: bytes
+    array: str = ""  #: name of the array of the pool that it is on; "" when it is on none
+
+
+@dataclass(frozen=True)
 class Pool:
     """The whole state: what a host has of one pool, and of the disks declared for it."""
 
@@ -317,6 +333,7 @@ class Pool:
     has_initramfs: bool = True  #: the host has initramfs-tools at all
     #: Two declared paths that lead to one disk, as (path, path).
     twins: tuple[tuple[str, str], ...] = ()
+    refuge: Refuge = Refuge()
 
     def disk(self, node: str) -> Disk | None:
         """Return the disk with this node."""

@@ -242,6 +242,7 @@ def tools_for(want: Wanted) -> dict[str, str]:
         "wipefs": "util-linux",
         "blkid": "util-linux",
         "lvm": "lvm2",
+        "dmsetup": "dmsetup",
     }
     filesystems = {volume.filesystem for volume in want.volumes}
     if "ext4" in filesystems:

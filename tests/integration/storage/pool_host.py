@@ -104,7 +104,7 @@ class PoolHost(ModuleHost):
 
     def pool(self, disks: Sequence[str], check: bool = False, **options: Any) -> PoolResult:
         """Declare a pool on these disks (ids in the lab, or paths) and run the module, whatever comes of it."""
-        ending = {key: options.pop(key) for key in ("cut", "orphan", "timeout") if key in options}
+        ending = {key: options.pop(key) for key in ("cut", "orphan", "instead", "timeout") if key in options}
         paths = [disk if disk.startswith("/") else by_id(disk) for disk in disks]
         result = self.module("raid_pool", {"name": POOL, "disks": paths, **options}, check=check, **ending)
         assert isinstance(result, PoolResult)
@@ -276,6 +276,14 @@ class PoolHost(ModuleHost):
         assert found["wrong"] == []
         assert found["acknowledged"] > 0
         return int(found["acknowledged"])
+
+    def held(self) -> list[str]:
+        """The device-mapper volumes that let nothing through."""
+        return [
+            line
+            for line in self.run("dmsetup", "info", "-c", "--noheadings", "-o", "name,suspended").splitlines()
+            if line.endswith(":Suspended")
+        ]
 
     # Snapshots
 

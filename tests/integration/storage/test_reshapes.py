@@ -106,6 +106,85 @@ def test_a_reset_inside_a_reshape_is_recovered_from(
     check_end(store, mode, volumes, still)
 
 
+#: md keeps to the pace of the tests also where the module has it hurry, so that a reset finds the beginning half moved.
+UNHURRIED = {"_storage.applying.guard.FULL_SPEED": str(SLOW)}
+KEPT = f"/var/lib/baremetal.fabric/storage/{POOL}-0.critical"
+GUARDED = Mode("abcd", "512KiB", moves_data=False)
+
+
+def in_use(store: PoolHost, volumes: list[dict[str, object]]) -> str:
+    """A pool whose growth overwrites what it moves, with data on it and a writer if it is mounted; returns a hash."""
+    store.plug(*GUARDED.members)
+    store.settled(GUARDED.members, volumes=volumes, chunk=GUARDED.chunk)
+    still = keep(store, 40)
+    if volumes is BUSY:
+        store.start_writer("/srv/rest")
+    store.plug(NEW)
+    return still
+
+
+def cut_short(store: PoolHost, volumes: list[dict[str, object]], cut: dict[str, object], **more: Any) -> PoolResult:
+    """Run the module on the disks that a growth ends with, and have it killed."""
+    result = store.pool(GUARDED.members + NEW, volumes=volumes, chunk=GUARDED.chunk, cut=cut, **more)
+    assert isinstance(result, PoolResult)
+    return result
+
+
+@pytest.mark.proof(area="storage", line=2, title="A reset at the very start of a reshape: its beginning is put back")
+@pytest.mark.parametrize("volumes", [pytest.param(QUIET, id="quiet"), pytest.param(BUSY, id="mounted")])
+@every_release
+def test_a_reset_at_the_very_start_of_a_reshape_loses_nothing(
+    store: PoolHost, volumes: list[dict[str, object]]
+) -> None:
+    still = in_use(store, volumes)
+    store.hold(SLOW)
+    assert cut_short(store, volumes, {"pattern": "^Reshape .*: ran mdadm --grow"}, instead=UNHURRIED).killed
+    # Rows are overwritten, and nothing says so.
+    store.until(("sh", "-c", "grep -q 'reshape = *[0-9.]*% ([1-9]' /proc/mdstat"), 20)
+    store.reset()
+    assert store.sh("cat /sys/block/md*/md/array_state").strip() == "inactive"
+    assert store.succeeds("test", "-s", KEPT)
+    result = store.grown(GUARDED.members + NEW, volumes=volumes, chunk=GUARDED.chunk)
+    assert result.titles[0].startswith(f"Put back the beginning of array {POOL}-0 from {KEPT}"), result.titles
+    check_end(store, GUARDED, volumes, still)
+    if volumes is BUSY:
+        assert store.check_records("/srv/rest") > 0
+    assert not store.succeeds("test", "-e", KEPT)
+
+
+@pytest.mark.proof(area="storage", line=2, title="A guarded growth is killed at every moment: same end, nothing held")
+@every_release
+def test_a_guarded_growth_comes_to_its_end_wherever_it_was_killed(store: PoolHost) -> None:
+    still = in_use(store, BUSY)
+    kills = 0
+    while True:
+        with store.returning():
+            result = cut_short(store, BUSY, {"pattern": "^Reshape ", "at": kills + 1})
+            if not result.killed:
+                assert not result.failed, result.message
+                break
+            store.grown(GUARDED.members + NEW, volumes=BUSY, chunk=GUARDED.chunk)
+            check_end(store, GUARDED, BUSY, still)
+            assert not store.held()
+            assert not store.succeeds("test", "-e", KEPT)
+            store.writer_goes_on(store.acknowledged())
+            store.check_records("/srv/rest")
+        kills += 1
+    assert kills >= 9
+
+
+@pytest.mark.proof(area="storage", line=2, title="A guard whose run was killed is ended by a timer: writes go on")
+@every_release
+def test_volumes_are_let_go_when_the_run_that_held_them_was_killed(store: PoolHost) -> None:
+    in_use(store, BUSY)
+    assert cut_short(store, BUSY, {"pattern": "^Reshape .*: put .* in place"}).killed
+    assert store.held() == [f"{POOL}-rest:Suspended"]
+    before = store.acknowledged()
+    store.until(("sh", "-c", "! dmsetup info -c --noheadings -o suspended | grep -q Suspended"), 60)
+    assert not store.succeeds("test", "-e", KEPT)
+    assert store.writer_goes_on(before) > before
+
+
 @pytest.mark.proof(area="storage", line=2, title="The mdadm beside a reshape is killed: finished, nothing lost")
 @every_release
 def test_a_reshape_whose_mdadm_was_killed_is_taken_up(store: PoolHost) -> None:

@@ -26,6 +26,7 @@ from ansible_collections.baremetal.fabric.plugins.module_utils._storage.model im
     Disk,
     Member,
     Pool,
+    Refuge,
     Replacement,
     Size,
     WantedVolume,
@@ -35,6 +36,7 @@ from ansible_collections.baremetal.fabric.plugins.module_utils._storage.steps.ar
     AwaitArray,
     ContinueReshape,
     CreateArray,
+    EndGuard,
     GrowArray,
     LiftSuspension,
     PauseCheck,
@@ -275,6 +277,102 @@ def test_a_reshape_that_has_moved_nothing_is_taken_back_and_begun_anew() -> None
     host.run()
     check_end(host)
     assert host.capacity_now == whole
+
+
+def test_a_beginning_that_was_kept_is_put_back_before_anything_else_is_tried() -> None:
+    host = pool_of(*[200 * MIB] * 5)
+    facts = {"hidden_reshape": True, "reshape_unbegun": True, "restorable": True, "kept": True}
+    with_first(host, active=False, previous_devices=4, node="/dev/md127", **facts)
+    (step,) = plan_pool(host.pool, host.want)
+    assert isinstance(step, RevertReshape)
+    assert step.kept
+    assert "/var/lib/baremetal.fabric/storage/data-0.critical" in step.title
+    assert [argv[:2] for argv in step.commands] == [("mdadm", "--stop"), ("mdadm", "--assemble")]
+    host.run()
+    assert (host.array(0).devices, host.array(0).kept) == (4, False)
+    grow, *_rest = plan_pool(host.pool, host.want)
+    assert isinstance(grow, GrowArray)
+    assert grow.guard is not None
+    host.run()
+    check_end(host)
+
+
+def test_a_reshape_that_md_takes_up_by_itself_only_loses_its_file() -> None:
+    host = pool_of(*[200 * MIB] * 5)
+    with_first(host, active=False, previous_devices=4, hidden_reshape=True, kept=True)
+    assert [type(step) for step in plan_pool(host.pool, host.want)] == [StartArray]
+    host.run()
+    first, *others = plan_pool(host.pool, host.want)
+    assert isinstance(first, EndGuard)
+    assert first.title == "Remove /var/lib/baremetal.fabric/storage/data-0.critical"
+    assert AwaitArray in map(type, others)
+    host.run()
+    check_end(host)
+
+
+def test_what_a_killed_run_holds_is_let_go_first() -> None:
+    host = pool_of(*[200 * MIB] * 5)
+    with_first(host, kept=True, held=("data-rest",), mapped=("data-rest",))
+    (step,) = plan_pool(host.pool, host.want)
+    assert isinstance(step, EndGuard)
+    assert (step.commands, step.safe_position) == ((("dmsetup", "resume", "--noudevsync", "data-rest"),), 0)
+    with_first(host, activity=Activity("reshape", 0, 10), previous_devices=4)
+    first, *_others = plan_pool(host.pool, host.want)
+    assert isinstance(first, EndGuard)
+    assert first.safe_position == 12 * MIB
+
+
+def test_a_reshape_that_overwrites_what_it_moves_is_guarded_and_waits_for_nobody() -> None:
+    host = pool_of(*[200 * MIB] * 4)
+    with_first(host, mapped=("data-bits", "data-rest"), speed_limits=("system", "5000"))
+    host.plug(200 * MIB)
+    grow = next(step for step in plan_pool(host.pool, host.want) if isinstance(step, GrowArray))
+    assert grow.guard is not None
+    assert (grow.guard.length, grow.guard.safe_position) == (9 * 512 * 1024, 12 * MIB)
+    arm, hold, change, resume, disarm = grow.commands
+    assert arm[0] == "systemd-run"
+    script = arm[-1]
+    # What is kept is out of date as soon as anybody can write.
+    assert script.index("rm -f") < script.index("sync ") < script.index("dmsetup resume")
+    assert "echo system > /sys/block/data-0/md/sync_speed_min; echo 5000 > " in script
+    assert hold == ("dmsetup", "suspend", "data-bits", "data-rest")
+    assert change[:2] == ("mdadm", "--grow")
+    assert resume[-2:] == ("data-bits", "data-rest")
+    assert disarm[:2] == ("systemctl", "stop")
+
+
+def test_guarded_reshapes_begin_one_by_one_while_md_is_idle() -> None:
+    host = pool_of(*[200 * MIB] * 4)
+    grow_disks(host, 0, 1, 2, 3)
+    host.run()
+    assert [array.level for array in host.pool.arrays] == [5, 5]
+    host.plug(500 * MIB)
+    kinds = [type(step) for step in plan_pool(host.pool, host.want) if isinstance(step, (GrowArray, AwaitArray))]
+    assert kinds == [GrowArray, AwaitArray, GrowArray, AwaitArray]
+
+
+def test_a_reshape_with_room_before_the_data_needs_no_guard() -> None:
+    host = pool_of(*[200 * GIB] * 4)
+    host.plug(200 * GIB)
+    (grow,) = (step for step in plan_pool(host.pool, host.want) if isinstance(step, GrowArray))
+    assert grow.guard is None
+    assert grow.commands == (grow.change,)
+
+
+@pytest.mark.parametrize(
+    ("refuge", "words"),
+    [
+        (Refuge(array="data-0"), "which is on array data-0 itself"),
+        (Refuge(free=18 * MIB), "19 MiB of it are kept .* has 18 MiB free"),
+    ],
+)
+def test_without_a_place_for_its_beginning_an_array_does_not_grow(refuge: Refuge, words: str) -> None:
+    host = pool_of(*[200 * MIB] * 4)
+    host.plug(200 * MIB)
+    host.pool = replace(host.pool, refuge=refuge)
+    with pytest.raises(Refusal, match=words):
+        host.run()
+    assert not host.pool.disks[-1].partitions
 
 
 def test_an_array_that_a_killed_mdadm_left_frozen_is_thawed_and_its_spare_awaited() -> None:

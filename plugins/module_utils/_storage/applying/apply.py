@@ -15,6 +15,7 @@ from ..steps import volumes as volume_steps
 from ..steps.disks import PoolStep
 from . import arrays as apply_arrays
 from . import disks as apply_disks
+from . import guard as apply_guard
 from . import records as apply_records
 from . import volumes as apply_volumes
 from .await_array import await_array
@@ -28,7 +29,7 @@ _BY_KIND: dict[type[PoolStep], t.Callable[[t.Any, Execution], None]] = {
     disk_steps.PartitionDisk: apply_disks.partition,
     disk_steps.ReleaseDisk: apply_disks.release,
     array_steps.StartArray: apply_arrays.start,
-    array_steps.RevertReshape: apply_arrays.start,
+    array_steps.RevertReshape: apply_guard.revert,
     array_steps.WakeArray: apply_arrays.wake,
     array_steps.ThawArray: apply_arrays.thaw,
     array_steps.ContinueReshape: apply_arrays.continue_reshape,
@@ -39,7 +40,8 @@ _BY_KIND: dict[type[PoolStep], t.Callable[[t.Any, Execution], None]] = {
     array_steps.AddMembers: apply_arrays.add,
     array_steps.ReplaceMember: apply_arrays.replace_member,
     array_steps.CancelReplacement: apply_arrays.cancel_replacement,
-    array_steps.GrowArray: apply_arrays.grow,
+    array_steps.GrowArray: apply_guard.grow,
+    array_steps.EndGuard: apply_guard.end_guard,
     array_steps.CreateArray: apply_arrays.create,
     array_steps.RecordArrays: apply_records.record_arrays,
     array_steps.RebuildInitramfs: apply_records.rebuild_initramfs,

@@ -87,6 +87,12 @@ def _write(path: str, word: str) -> None:
         ) from error
 
 
+def set_speed_limits(array: KernelArray, limits: tuple[str, str], execution: Execution) -> None:
+    """Set sync_speed_min and sync_speed_max, in KiB/s, or "system" for the host's. Raises :class:`StepFailed`."""
+    for name, limit in zip(("sync_speed_min", "sync_speed_max"), limits):
+        _write(execution.host.at(f"/sys/block/{array.name}/md/{name}"), limit)
+
+
 def set_action(array: KernelArray, action: str, execution: Execution) -> None:
     """Write ``action`` to sync_action. Raises :class:`StepFailed`."""
     _write(execution.host.at(f"/sys/block/{array.name}/md/sync_action"), action)
@@ -103,15 +109,22 @@ def create(step: CreateArray, execution: Execution) -> None:
     _await_running(step.array, step.node, execution)
 
 
-def start(step: StartArray | RevertReshape, execution: Execution) -> None:
-    """Start an array. udev, which would assemble a stopped one again, does not look at the members meanwhile."""
+def start(step: StartArray | RevertReshape, execution: Execution, prepare: t.Callable[[], None] | None = None) -> None:
+    """Start an array. udev, which would assemble a stopped one again, does not look at the members meanwhile.
+
+    ``prepare`` is called when it is stopped, before the last command.
+    """
     execution.await_nodes(step.partitions)
     names = {whole_disk(execution.host, sysfs_name(partition)) for partition in step.partitions}
     with contextlib.ExitStack() as locks:
         for name in sorted(names):
             locks.enter_context(locked(f"/dev/{kernel_name(name)}", execution))
-        for argv in step.commands:
+        *stopping, starting = step.commands
+        for argv in stopping:
             execution.run(argv)
+        if prepare is not None:
+            prepare()
+        execution.run(starting)
     _await_running(step.array, step.node, execution)
 
 
@@ -264,9 +277,7 @@ def pause_check(step: PauseCheck, execution: Execution) -> None:
 
 def grow(step: GrowArray, execution: Execution) -> None:
     """Begin a reshape. The wait for it is a step of its own."""
-    execution.await_nodes(step.add)
-    for argv in step.commands:
-        execution.run(argv)
+    execution.run(step.change)
     until(
         lambda: array_at(step.node, execution).devices == step.devices,
         lambda: (

@@ -26,6 +26,9 @@ _MOST_DEVICES = 1920  # mdadm's super1.c: what fits into 4 KiB behind the first 
 # md_p.h, struct mdp_superblock_1: the constant part, reshape, this device, state.
 _FIXED = struct.Struct("<4sIII16s32sQiIQIIiIQiIIiQQQQII16sBBHiQQQII32x")
 
+# Where in it are reshape_position, sb_csum and max_dev.
+_RESHAPE_AT, _CHECKSUM_AT, _DEVICES_AT = 104, 216, 220
+
 _BITMAP = 1
 _RECOVERY = 2
 _RESHAPE = 4
@@ -86,7 +89,7 @@ def normal_uuid(text: str) -> str:
 def _checksum(block: bytes, devices: int) -> int:
     """Return the checksum over the superblock as drivers/md/md.c, calc_sb_1_csum, does."""
     length = 256 + 2 * devices
-    data = block[:216] + bytes(4) + block[220:length]
+    data = block[:_CHECKSUM_AT] + bytes(4) + block[_CHECKSUM_AT + 4 : length]
     total = sum(struct.unpack_from(f"<{length // 4}I", data))
     if length % 4:
         total += struct.unpack_from("<H", data, length - 2)[0]
@@ -178,6 +181,14 @@ def parse(block: bytes, at: int) -> Found | None:
         roles=roles,
         updated=updated & (1 << 40) - 1,
     )
+
+
+def rewound(block: bytes) -> bytes:
+    """Return a version 1 superblock in a reshape as it was when that had not come anywhere yet."""
+    devices = struct.unpack_from("<I", block, _DEVICES_AT)[0]
+    changed = block[:_RESHAPE_AT] + bytes(8) + block[_RESHAPE_AT + 8 :]
+    total = struct.pack("<I", _checksum(changed, devices))
+    return changed[:_CHECKSUM_AT] + total + changed[_CHECKSUM_AT + 4 :]
 
 
 #: Bytes that hold the description of a backup.

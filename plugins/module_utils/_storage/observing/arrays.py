@@ -10,10 +10,12 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass, replace
 
+from ..critical import kept_path
 from ..formats import superblock
 from ..model import Array, Member, Partition, Superblock, slice_index, slice_name
 from .disks import Contents
 from .host import Device, Host
+from .kept import can_be_put_back, mapped_on
 from .sysfs import KernelArray, reshape_has_a_helper, sysfs_name, whole_disk
 
 _LEVELS = (1, 5, 6)
@@ -129,6 +131,7 @@ def build(host: Host, pool: str, claim: Claim, mine: t.Sequence[Piece], sizes: t
     known = [sizes[node] for node in sorted(members) if node in sizes]
     return replace(
         array,
+        kept=host.exists(kept_path(array.name)),
         slice_size=min(known) if known else array.needed_size,
         strays=tuple(sorted(piece.partition.node for piece in mine if piece.partition.node not in members)),
     )
@@ -138,6 +141,7 @@ def _running(host: Host, pool: str, claim: Claim, kernel: KernelArray) -> Array 
     if kernel.level is None:
         return None
     name = slice_name(pool, claim.index)
+    mapped = mapped_on(host, kernel.holders)
     return Array(
         index=claim.index,
         name=name,
@@ -158,6 +162,9 @@ def _running(host: Host, pool: str, claim: Claim, kernel: KernelArray) -> Array 
         frozen=kernel.action == "frozen" and not reshape_has_a_helper(host, kernel),
         data_offset=max((each.data_offset for each in kernel.members), default=0),
         size_now=kernel.size,
+        mapped=tuple(each.name for each in mapped),
+        held=tuple(each.name for each in mapped if each.suspended),
+        speed_limits=kernel.speed_limits,
     )
 
 
@@ -243,6 +250,7 @@ def _at_rest(host: Host, pool: str, claim: Claim, kernel: KernelArray | None, mi
         bitmap=newest.has_bitmap,
         hidden_reshape=newest.reshaping,
         reshape_unbegun=nothing_moved(host, good),
+        restorable=can_be_put_back(host, name, good),
         data_offset=max(piece.found.superblock.data_offset for piece in good),
     )
 

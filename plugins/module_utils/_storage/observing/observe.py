@@ -24,6 +24,7 @@ from .arrays import Claim, Identity, Piece, build, choose, claimed_index, disks_
 from .disks import Contents, Location, locate, read_contents, twins
 from .host import Device, Host
 from .initramfs import configuration, images, more_configuration, stale_images
+from .kept import observe_refuge
 from .ownership import Ownership, judge
 from .signatures import probe
 from .sysfs import Use, array_names, partition_labels, read_array, read_uses, sysfs_name
@@ -106,6 +107,7 @@ class _Observer:
             has_initramfs=bool(images(host)),
             twins=_same_nodes(locations, self.want.disks) + twins([disk for disk in disks if disk.declared]),
             resolved=tuple((path, place.node) for path, place in locations.items() if place.name),
+            refuge=observe_refuge(host, arrays, uses),
         )
 
     def _groups(self) -> tuple[lvm.GroupReport, ...]:

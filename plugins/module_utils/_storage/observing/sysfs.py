@@ -84,6 +84,7 @@ class KernelArray:
     read_only: bool
     holders: tuple[str, ...]
     members: tuple[KernelMember, ...]
+    speed_limits: tuple[str, str] = ("system", "system")  #: sync_speed_min and sync_speed_max
 
     @property
     def started(self) -> bool:
@@ -247,6 +248,12 @@ def _activity(
     return None
 
 
+def _local(limit: str) -> str:
+    """Return the number in "1000 (local)"; "system" for "1000 (system)", and where there is nothing."""
+    number, _space, whose = limit.partition(" ")
+    return number if whose == "(local)" else "system"
+
+
 def read_array(host: Host, name: str) -> KernelArray:
     """Return the md array ``name`` (as in /sys/block)."""
     block = f"/sys/block/{name}"
@@ -287,6 +294,7 @@ def read_array(host: Host, name: str) -> KernelArray:
         size=host.number(f"{block}/size") * _SECTOR,
         read_only=state in ("read-auto", "readonly"),
         holders=tuple(host.names(f"{block}/holders")),
+        speed_limits=(_local(host.text(f"{md}/sync_speed_min")), _local(host.text(f"{md}/sync_speed_max"))),
         members=tuple(sorted(members, key=lambda each: (each.member.slot is None, each.member.slot or 0, each.name))),
     )
 

@@ -7,10 +7,12 @@
 
 from __future__ import annotations
 
+import shlex
 import typing as t
 from dataclasses import dataclass, replace
 
 from ..._converge.plan import Argv
+from ..critical import kept_path
 from ..model import KIB, Activity, Array, Member, Pool, capacity_of
 from ..size import human
 from .disks import PoolStep
@@ -112,17 +114,23 @@ def _stop(node: str) -> tuple[Argv, ...]:
 
 @dataclass(frozen=True)
 class RevertReshape(PoolStep):
-    """Start an array as it was before a reshape that was cut off before it moved anything; that begins anew later."""
+    """Start an array as it was before a reshape that was cut off at its beginning; that begins anew later.
+
+    Either nothing was moved, or what was overwritten is ``kept``: then it is put back first, on the members, where
+    nobody sees it before it is complete.
+    """
 
     array: str
     node: str
     partitions: tuple[str, ...]
     stop: str  #: the node of the assembled array; "" when nobody assembled it
+    kept: bool
     reason: str
 
     @property
     def title(self) -> str:
-        return f"Start array {self.array} as it was before its reshape"
+        first = f"Put back the beginning of array {self.array} from {kept_path(self.array)}, and start it"
+        return f"{first if self.kept else f'Start array {self.array}'} as it was before its reshape"
 
     @property
     def reveals(self) -> bool:
@@ -150,6 +158,8 @@ class RevertReshape(PoolStep):
                 members=members,
                 hidden_reshape=False,
                 reshape_unbegun=False,
+                restorable=False,
+                kept=array.kept and not self.kept,
                 active=True,
                 assembled=True,
             )
@@ -399,6 +409,61 @@ class CancelReplacement(PoolStep):
         return with_array(pool, self.array, kept)
 
 
+#: Seconds after which volumes are let go that a guard holds, whatever became of the run.
+LONGEST_GUARD = 30
+
+
+def guard_unit(array: str) -> str:
+    """Return the name of the transient units that end the guard over an array; a pool has one guard at a time."""
+    return f"baremetal-fabric-guard-{array.rpartition('-')[0]}"
+
+
+@dataclass(frozen=True)
+class Guard:
+    """What is done so that a crash at the beginning of a reshape loses nothing.
+
+    Nobody writes to the array while its beginning is kept in a file, so that the file is as good as the array.
+    """
+
+    length: int  #: bytes kept of each member, from the start of its data
+    safe_position: int  #: bytes of the array; when the reshape is recorded beyond, md can take it up by itself
+    volumes: tuple[str, ...]  #: names of the device-mapper volumes that are held
+    speed_limits: tuple[str, str]  #: sync_speed_min and sync_speed_max afterwards
+
+    def arm(self, array: str, node: str) -> Argv:
+        """Return the command that has systemd end the guard after a time, should the run be killed."""
+        md = f"/sys/block/{node.rpartition('/')[2]}/md"
+        file = kept_path(array)
+        least, most = self.speed_limits
+        # What is kept is out of date as soon as the first volume is let go.
+        script = (
+            f"echo {least} > {md}/sync_speed_min; echo {most} > {md}/sync_speed_max; "
+            f"rm -f {file}; sync {file.rpartition('/')[0]}; {shlex.join(self.resume)}"
+        )
+        # The journal may be on one of the volumes.
+        return (
+            *("systemd-run", "--quiet", "--collect", f"--unit={guard_unit(array)}", f"--on-active={LONGEST_GUARD}s"),
+            *("--timer-property=AccuracySec=100ms", "--property=Type=oneshot"),
+            *("--property=StandardOutput=null", "--property=StandardError=null"),
+            *("sh", "-c", script),
+        )
+
+    @property
+    def hold(self) -> Argv:
+        """The command that makes the volumes let nothing through; it waits until all of it is on the array."""
+        return ("dmsetup", "suspend", *self.volumes) if self.volumes else ("true",)
+
+    @property
+    def resume(self) -> Argv:
+        """The command that lets the volumes go."""
+        return ("dmsetup", "resume", "--noudevsync", *self.volumes) if self.volumes else ("true",)
+
+
+def disarm(array: str) -> Argv:
+    """Return the command that stops the timer of :meth:`Guard.arm`. What it has started shall come to its end."""
+    return ("systemctl", "stop", f"{guard_unit(array)}.timer")
+
+
 @dataclass(frozen=True)
 class GrowArray(PoolStep):
     """Reshape an array over more members; a mirror of two becomes raid5 on the way."""
@@ -409,22 +474,33 @@ class GrowArray(PoolStep):
     from_level: int
     devices: int
     add: tuple[str, ...]  #: partitions that are not in the array yet
+    guard: Guard | None  #: for a reshape that overwrites what it moves
     reason: str
 
     @property
     def title(self) -> str:
-        change = f"raid{self.level} of {self.devices}"
-        return f"Reshape array {self.array} to {change}"
+        change = f"Reshape array {self.array} to raid{self.level} of {self.devices}"
+        if self.guard is None:
+            return change
+        return f"{change}, its beginning kept in {kept_path(self.array)} and its volumes held meanwhile"
 
     @property
     def commands(self) -> tuple[Argv, ...]:
+        if self.guard is None:
+            return (self.change,)
+        guard = self.guard
+        return (guard.arm(self.array, self.node), guard.hold, self.change, guard.resume, disarm(self.array))
+
+    @property
+    def change(self) -> Argv:
+        """The command that begins the reshape."""
         argv: list[str] = ["mdadm", "--grow", self.node]
         if self.level != self.from_level:
             argv.append(f"--level={self.level}")
         argv.append(f"--raid-devices={self.devices}")
         if self.add:
             argv += ["--add", *self.add]
-        return (tuple(argv),)
+        return tuple(argv)
 
     def after(self, pool: Pool) -> Pool:
         disks = _disks_of(pool, self.add)
@@ -448,6 +524,29 @@ class GrowArray(PoolStep):
             )
 
         return with_array(pool, self.array, reshaping)
+
+
+@dataclass(frozen=True)
+class EndGuard(PoolStep):
+    """End what a run that was killed left of the guard over the beginning of a reshape."""
+
+    array: str
+    node: str
+    volumes: tuple[str, ...]  #: names of the volumes that are still held
+    safe_position: int  #: bytes of the array; 0 when it is in no reshape that is to come so far
+    reason: str
+
+    @property
+    def title(self) -> str:
+        what = f"remove {kept_path(self.array)}"
+        return f"Let writes to array {self.array} go on, and {what}" if self.volumes else what.capitalize()
+
+    @property
+    def commands(self) -> tuple[Argv, ...]:
+        return (("dmsetup", "resume", "--noudevsync", *self.volumes),) if self.volumes else ()
+
+    def after(self, pool: Pool) -> Pool:
+        return with_array(pool, self.array, lambda array: replace(array, kept=False, held=()))
 
 
 @dataclass(frozen=True)
