@@ -255,8 +255,8 @@ class Change:
         kept = self.host.generation(under_way.replaces).guards
         with contextlib.suppress(Refusal, KeyError, TypeError):  # of a version that had other checks
             if kept:
-                return replace(self._guards_of(kept), reload=replace(self.target.guards.reload, restart=False))
-        return replace(self.target.guards, reload=replace(self.target.guards.reload, restart=False))
+                return replace(self._guards_of(kept), reload=self.target.guards.reload)
+        return self.target.guards
 
 
 def _words(error: Exception) -> str:

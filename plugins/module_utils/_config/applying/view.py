@@ -31,16 +31,21 @@ def as_if(directories: t.Iterable[str]) -> t.Iterator[None]:
     present = sorted({_nearest(each) for each in directories})
     if "/" in present:
         raise StepFailed("A file directly in / cannot be validated as it will be seen; make its directory first.")
-    with throw_away_mounts():
+    with contextlib.ExitStack() as apart:
         try:
+            apart.enter_context(throw_away_mounts())
             _overlay(present)
         except OSError as error:
-            missing = error.errno == errno.ENODEV
-            raise StepFailed(
-                "The set cannot be laid over the live files to validate it: "
-                + ("the kernel has no overlayfs; load its module 'overlay'." if missing else f"{error.strerror}.")
-            ) from error
+            raise StepFailed(f"The set cannot be laid over the live files to validate it: {_why(error)}.") from error
         yield
+
+
+def _why(error: OSError) -> str:
+    if error.errno == errno.ENODEV:
+        return "the kernel has no overlayfs; load its module 'overlay'"
+    if error.errno == errno.EPERM:
+        return "root may not mount here (CAP_SYS_ADMIN), as in most containers"
+    return error.strerror or str(error)
 
 
 def _nearest(directory: str) -> str:
@@ -50,7 +55,8 @@ def _nearest(directory: str) -> str:
 
 
 def _overlay(directories: t.Sequence[str]) -> None:
-    place = next(each for each in _MOUNT_POINTS if os.path.isdir(each) and not _holds_any(each, directories))
+    free = (each for each in _MOUNT_POINTS if os.path.isdir(each) and not _holds_any(each, directories))
+    place = next(free, _MOUNT_POINTS[0])
     # By their descriptors, since one may come to lie below another's overlay; and no character needs an escape.
     with _held(directories) as lower, _held(_mounted_below(directories)) as covered:
         mount("tmpfs", place, "mode=0700")
