@@ -51,9 +51,14 @@ class Result:
             return "killed"
         return self.message or f"{len(self.values.get('plan', []))} steps"
 
+    def drawn(self, side: str) -> str:
+        """What the diff shows ``before`` or ``after``, of all files when it has several."""
+        diff = self.values.get("diff") or {}
+        parts = diff if isinstance(diff, list) else [diff]
+        return "".join(f"{part.get(f'{side}_header', '')}\n{part.get(side, '')}".lstrip("\n") for part in parts)
+
     def described(self) -> str:
         """For a failure's message."""
-        diff = self.values.get("diff") or {}
         telling = {key: value for key, value in self.values.items() if key not in ("diff", "plan", "invocation")}
         return "\n".join(
             (
@@ -61,8 +66,8 @@ class Result:
                 *(f"{key}: {json.dumps(value)}" for key, value in telling.items()),
                 "plan:",
                 *(f"  {title}" for title in (self.titles if "plan" in self.values else [])),
-                f"before:\n{diff.get('before', '')}",
-                f"after:\n{diff.get('after', '')}",
+                f"before:\n{self.drawn('before')}",
+                f"after:\n{self.drawn('after')}",
                 self.stderr[-3000:],
             )
         )

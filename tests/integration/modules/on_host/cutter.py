@@ -75,7 +75,7 @@ class Cutter:
         """Run the module; it must do its work, and leave the host as its first such run did."""
         answer = self.run(which)
         values = answer["values"]
-        if answer["status"] != 0 or values.get("failed", True):
+        if answer["status"] != 0 or values.get("failed", not values):
             self.wrong.append(f"{when}: {values.get('msg')} {values.get('output')} {answer['stderr'][-2000:]}")
             return answer
         self.look_for([self._order["ends"][which]], when)
@@ -91,7 +91,7 @@ class Cutter:
         """Kill one run, and have the next one end it; False when the run came to its end before its death."""
         killed = self.run("during", at)
         if killed["status"] != -9:
-            fails = bool(killed["values"].get("failed", True))
+            fails = bool(killed["values"].get("failed", not killed["values"]))
             if fails is not self._order["fails"]:
                 self.wrong.append(f"not killed at {at}: {killed['values'].get('msg')} {killed['stderr'][-2000:]}")
             return False
