@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
+from ansible_collections.baremetal.fabric.plugins.module_utils._config.contents import encoded
 from tests.integration.config.daemons import DAEMONS, LOOK, Daemon, Options
 from tests.integration.modules.module_host import ModuleHost
 from tests.integration.modules.payload import FOLDER
@@ -42,6 +43,17 @@ rm -rf {" ".join(CONFIGURED)} {ELSEWHERE} {STATE}
 cp -a {PRISTINE}/. /etc/
 mkdir -p {ELSEWHERE}
 """
+
+
+def sent(options: Options) -> Options:
+    """Options as the action plugin hands them to the module: contents encoded."""
+    if "files" not in options:
+        return options
+    files = [
+        {**each, "content": encoded(each["content"].encode())} if "content" in each else each
+        for each in options["files"]
+    ]
+    return {**options, "files": files}
 
 
 @dataclass
@@ -102,7 +114,7 @@ class ConfigHost(ModuleHost):
     def attempt(self, check: bool = False, **options: Any) -> Result:
         """Run the module, whatever comes of it."""
         ending = {key: options.pop(key) for key in ("cut", "orphan", "timeout") if key in options}
-        return self.module(MODULE, options, check=check, **ending)
+        return self.module(MODULE, sent(options), check=check, **ending)
 
     def done(self, **options: Any) -> Result:
         """Run the module; it must do its work."""
@@ -125,7 +137,8 @@ class ConfigHost(ModuleHost):
     def cut_everywhere(self, order: Options) -> dict[str, Any]:
         """Have runs killed at every moment; see :mod:`on_host.cutter`."""
         argv = ["env", f"PYTHONPATH={FOLDER}", "python3", "-m", "on_host.cutter"]
-        done = self.host.run(argv, stdin=json.dumps({"module": MODULE, **order}), timeout=3600)
+        runs = {which: sent(order[which]) for which in ("before", "during", "after")}
+        done = self.host.run(argv, stdin=json.dumps({"module": MODULE, **order, **runs}), timeout=3600)
         found: dict[str, Any] = json.loads(done.stdout)
         return found
 

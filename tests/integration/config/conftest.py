@@ -11,16 +11,24 @@ from tests.integration.config.config_host import ConfigHost
 from tests.integration.config.places import EDGE, topology
 from tests.integration.config.stage import Stage, lab_name, on_lab, remove_leftovers
 from tests.lab import Lab
+from tests.lab.recipe import RELEASES
 
 HERE = Path(__file__).parent
 KEY = pytest.StashKey[Stage]()
 
 
+def _turn(item: pytest.Item) -> int:
+    """When it is this test's turn: release by release, so that each lab is booted once."""
+    callspec = getattr(item, "callspec", None)
+    return RELEASES.index(callspec.params["release_stage"]) if callspec else -1
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """All need the lab."""
-    for item in items:
-        if HERE in item.path.parents:
-            item.add_marker(pytest.mark.lab)
+    ours = [index for index, item in enumerate(items) if HERE in item.path.parents]
+    for index, item in zip(ours, sorted((items[index] for index in ours), key=_turn), strict=True):
+        items[index] = item
+        item.add_marker(pytest.mark.lab)
 
 
 @pytest.fixture(scope="session")

@@ -60,6 +60,7 @@ class Daemon:
             "reload": self.reload,
             "verify": self.verify(which),
             "verify_timeout": self.seconds,
+            "wait_timeout": 30,
             **self.further,
             **options,
         }
@@ -193,7 +194,7 @@ BIRD = Daemon(
     name="bird",
     files=_bird_files,
     validate=("bird", "-p", "-c", "/etc/bird/bird.conf"),
-    reload={"bird": "/run/bird/bird.ctl"},
+    reload={"bird": "/run/bird/bird.ctl", "unit": "bird.service"},
     verify=lambda which: [
         {"bird": {"protocols": [BIRD_SESSION]}},
         {"command": ["sh", "-c", f"birdc show protocols | grep -q '^set_{which} '"]},

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from tests.integration.config.config_host import ConfigHost
-from tests.integration.config.daemons import ROUTER_CONF
+from tests.integration.config.daemons import ROUTER_CONF, Daemon
 from tests.integration.config.places import CLIENT, CONTROLLER, EDGE, LOOPBACK, ROUTER
 from tests.lab import Lab, LabHost, take_down
 from tests.lab.lab import lab_names
@@ -27,6 +28,21 @@ every_release_newest_always = pytest.mark.parametrize(
     indirect=True,
     scope="session",
 )
+
+
+def every_release_of(daemons: Sequence[Daemon], always: Sequence[Daemon] = ()) -> pytest.MarkDecorator:
+    """Every release, with each daemon; the newest with those that ``make test`` runs always."""
+    params = [
+        pytest.param(
+            release,
+            daemon,
+            id=f"{release}-{daemon.name}",
+            marks=[pytest.mark.representative] if release == RELEASES[-1] and daemon in always else [],
+        )
+        for release in RELEASES
+        for daemon in daemons
+    ]
+    return pytest.mark.parametrize(("release_stage", "daemon"), params, indirect=["release_stage"], scope="session")
 
 
 @dataclass

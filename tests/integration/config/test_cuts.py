@@ -8,7 +8,7 @@ import pytest
 
 from tests.integration.config.config_host import ConfigHost
 from tests.integration.config.daemons import BIRD, DAEMONS, HAPROXY, TOY_DAEMON, Daemon, Options
-from tests.integration.config.stage import Stage, every_release, every_release_newest_always
+from tests.integration.config.stage import Stage, every_release, every_release_newest_always, every_release_of
 
 #: Beside commands, what is put through to a disk and what is put in place, these are the moves that a run is made of.
 CALLS = ("link", "mkdir", "rename", "rmdir", "symlink", "unlink", "connect", "send")
@@ -54,8 +54,7 @@ def everywhere(edge: ConfigHost, daemon: Daemon, during: str, after: str) -> lis
 
 @pytest.mark.proof(area="config", line=3, title="Killed at every moment of a change: the next run ends it")
 @pytest.mark.parametrize("after", ["new", "old"])
-@pytest.mark.parametrize("daemon", DAEMONS, ids=lambda daemon: daemon.name)
-@every_release
+@every_release_of(DAEMONS)
 def test_the_next_run_ends_a_change_that_was_killed(edge: ConfigHost, daemon: Daemon, after: str) -> None:
     everywhere(edge, daemon, "new", after)
 
@@ -64,8 +63,7 @@ def test_the_next_run_ends_a_change_that_was_killed(edge: ConfigHost, daemon: Da
     area="config", line=3, title="Killed at every moment of a change and its rollback: the next run ends it"
 )
 @pytest.mark.parametrize("after", ["new", "old"])
-@pytest.mark.parametrize("daemon", [HAPROXY, BIRD, TOY_DAEMON], ids=lambda daemon: daemon.name)
-@every_release
+@every_release_of([HAPROXY, BIRD, TOY_DAEMON])
 def test_the_next_run_ends_a_rollback_that_was_killed(edge: ConfigHost, daemon: Daemon, after: str) -> None:
     everywhere(edge, daemon, "failing", after)
 
@@ -93,8 +91,7 @@ def test_a_chain_of_killed_runs_comes_to_its_end(stage: Stage) -> None:
 @pytest.mark.proof(
     area="config", line=3, title="Killed at every moment of the first run on a host: the next run ends it"
 )
-@pytest.mark.parametrize("daemon", DAEMONS, ids=lambda daemon: daemon.name)
-@every_release
+@every_release_of(DAEMONS)
 def test_a_first_run_that_was_killed_is_ended(edge: ConfigHost, daemon: Daemon) -> None:
     cut = {"seen": SEEN, "calls": CALLS, "anywhere": True}
     edge.run("rm", "-f", SEEN)

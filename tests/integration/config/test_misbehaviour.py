@@ -8,8 +8,8 @@ from tests.integration.config.config_host import ConfigHost
 from tests.integration.config.daemons import TOY_DAEMON, TOY_PORT, Options, toy_files
 from tests.integration.config.stage import every_release_newest_always
 
-#: Longer than the toy lives that dies after it has answered.
-HOLD = 2
+#: Longer than the toy lives that dies after it has answered (toy.DIES_AFTER).
+HOLD = 1
 
 
 def misbehaving(manner: str) -> Options:
