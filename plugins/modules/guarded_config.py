@@ -310,7 +310,7 @@ EXAMPLES = r"""
         group: haproxy
         mode: "0640"
         no_log: true
-    validate: [haproxy, -c, -q, -f, /etc/haproxy/haproxy.cfg]
+    validate: [haproxy, -c, -f, /etc/haproxy/haproxy.cfg]
     reload:
       unit: haproxy.service
     verify:

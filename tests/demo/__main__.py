@@ -1,6 +1,6 @@
 """Shows the collection at work on lab hosts of this machine, and checks what it shows.
 
-A storage pool grows disk by disk; Docker's published ports obey a policy.
+A storage pool grows disk by disk; Docker's published ports obey a policy; HAProxy's configuration is guarded.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from tests.lab import Lab, LabError, LabHost, take_down
 from tests.lab.recipe import RELEASES
 from tests.playbook import CACHE, COLLECTIONS, ROOT, PlaybookFailed, Played, play, playbook_argv
 
+from .guarded import GuardedDemo, GuardFailed
 from .published import PolicyFailed, PublishedDemo
 from .screen import DIM, INDENT, Screen
 from .story import (
@@ -39,7 +40,7 @@ from .story import (
 from .watch import Watch
 
 NAME = "demo"
-POOL_CHAPTER, DOCKER_CHAPTER = CHAPTERS = ("pool", "docker")
+POOL_CHAPTER, DOCKER_CHAPTER, CONFIG_CHAPTER = CHAPTERS = ("pool", "docker", "config")
 PLAYBOOK = "baremetal.fabric.storage_grow"
 MODULE = "baremetal.fabric.raid_pool"
 #: Slow enough to watch, fast enough not to bore.
@@ -227,12 +228,18 @@ def _say_how_to_go_on(screen: Screen, demo: Demo) -> None:
         screen.say(f"{INDENT}  {how}")
 
 
-def _say_how_to_go_on_with_docker(screen: Screen, name: str) -> None:
+def _say_how_to_go_on_with(screen: Screen, chapter: str, name: str) -> None:
     lab = f"{_short(Path(sys.executable))} -m tests.lab --name {name}"
     rows = {
-        "Look at the policy": f"{lab} ssh dock nft list table inet docker_firewall",
-        "Remove Docker's lab": f"{lab} down",
-    }
+        DOCKER_CHAPTER: {
+            "Look at the policy": f"{lab} ssh dock nft list table inet docker_firewall",
+            "Remove Docker's lab": f"{lab} down",
+        },
+        CONFIG_CHAPTER: {
+            "Look at the sets that are kept": f"{lab} ssh edge find /var/lib/baremetal.fabric/config",
+            "Remove HAProxy's lab": f"{lab} down",
+        },
+    }[chapter]
     screen.say()
     for what, how in rows.items():
         screen.say(f"{INDENT}{what}:")
@@ -243,8 +250,8 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.demo", description=__doc__)
     parser.add_argument("--remove", action="store_true", help="remove the lab at the end, also when something failed")
     parser.add_argument("--name", default=NAME, help="the lab's name; a lab of that name is removed first")
-    parser.add_argument("--release", choices=RELEASES, default="trixie", help="the Debian release of the pool's host")
-    parser.add_argument("--only", choices=CHAPTERS, help="show one of them; both by default")
+    parser.add_argument("--release", choices=RELEASES, default="trixie", help="the Debian release of the hosts")
+    parser.add_argument("--only", choices=CHAPTERS, help="show one of them; all by default")
     return parser.parse_args(argv)
 
 
@@ -260,13 +267,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     status = 1
     demo: Demo | None = None
     shown = [arguments.only] if arguments.only else CHAPTERS
-    names = {POOL_CHAPTER: arguments.name, DOCKER_CHAPTER: f"{arguments.name}-docker"}
+    names = {
+        POOL_CHAPTER: arguments.name,
+        DOCKER_CHAPTER: f"{arguments.name}-docker",
+        CONFIG_CHAPTER: f"{arguments.name}-config",
+    }
     try:
         if sum(take_down(name) for name in names.values()):
             screen.say("The lab of an earlier demonstration was removed.")
         if DOCKER_CHAPTER in shown:
             screen.title("Docker's published ports obey a policy")
             PublishedDemo(names[DOCKER_CHAPTER], screen).run()
+            screen.say()
+        if CONFIG_CHAPTER in shown:
+            screen.title("The configuration of a running daemon is guarded")
+            GuardedDemo(names[CONFIG_CHAPTER], arguments.release, screen).run()
             screen.say()
         if POOL_CHAPTER in shown:
             started = time.monotonic()
@@ -275,7 +290,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             demo.run()
             _summarize(demo, screen, time.monotonic() - started)
         status = 0
-    except (DemoFailed, PolicyFailed, PlaybookFailed, LabError) as error:
+    except (DemoFailed, PolicyFailed, GuardFailed, PlaybookFailed, LabError) as error:
         screen.say()
         screen.bad(f"The demonstration failed: {error}")
     except KeyboardInterrupt:
@@ -288,8 +303,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         screen.say()
         screen.say("The labs were removed.")
         return status
-    if DOCKER_CHAPTER in shown:
-        _say_how_to_go_on_with_docker(screen, names[DOCKER_CHAPTER])
+    for chapter in (DOCKER_CHAPTER, CONFIG_CHAPTER):
+        if chapter in shown:
+            _say_how_to_go_on_with(screen, chapter, names[chapter])
     if demo is not None:
         _say_how_to_go_on(screen, demo)
     return status

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ansible_collections.baremetal.fabric.plugins.module_utils._config.contents import encoded
 from tests.integration.config.daemons import DAEMONS, LOOK, Daemon, Options
 from tests.integration.modules.module_host import ModuleHost
 from tests.integration.modules.payload import FOLDER
@@ -50,10 +51,14 @@ def sent(options: Options) -> Options:
     if "files" not in options:
         return options
     files = [
-        {**each, "content": encoded(each["content"].encode())} if "content" in each else each
+        {**each, "content": _encoded(each["content"])} if "content" in each else each
         for each in options["files"]
     ]
     return {**options, "files": files}
+
+
+def _encoded(content: str) -> str:
+    return "zlib+base64:" + base64.b64encode(zlib.compress(content.encode())).decode()
 
 
 @dataclass

@@ -114,7 +114,7 @@ def _haproxy_verify(which: str) -> list[Options]:
 HAPROXY = Daemon(
     name="haproxy",
     files=_haproxy_files,
-    validate=("haproxy", "-c", "-q", "-f", "/etc/haproxy/haproxy.cfg"),
+    validate=("haproxy", "-c", "-f", "/etc/haproxy/haproxy.cfg"),
     reload={"unit": "haproxy.service"},
     verify=_haproxy_verify,
     look=(*LOOK, "get", "127.0.0.1", str(SITE_PORT), "/set"),
@@ -141,7 +141,7 @@ server {{
 NGINX = Daemon(
     name="nginx",
     files=_nginx_files,
-    validate=("nginx", "-t", "-q"),
+    validate=("nginx", "-t"),
     reload={"unit": "nginx.service"},
     verify=lambda which: [
         {"unit": "nginx.service"},
