@@ -67,7 +67,8 @@ def _overlay(directories: t.Sequence[str]) -> None:
             status = os.stat(directory)
             os.chown(upper, status.st_uid, status.st_gid)
             os.chmod(upper, status.st_mode & 0o7777)
-            options = f"lowerdir=/proc/self/fd/{lower[directory]},upperdir={upper},workdir={work}"
+            # Nothing of it shall last, so nothing is put through to a disk (overlayfs.rst, "Volatile mount").
+            options = f"lowerdir=/proc/self/fd/{lower[directory]},upperdir={upper},workdir={work},volatile"
             mount("overlay", directory, options)
         for path, descriptor in covered.items():
             bind(f"/proc/self/fd/{descriptor}", path)
