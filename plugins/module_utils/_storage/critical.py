@@ -19,6 +19,8 @@ from .model import KIB, redundancy_of
 
 #: Where the beginnings of arrays are kept.
 DIRECTORY = "/var/lib/baremetal.fabric/storage"
+#: Seconds after which volumes are let go that are held for a reshape, whatever became of the run.
+LONGEST_GUARD = 30
 #: Superblock, bitmap and bad block log at the start of a member take no more (mdadm's super1.c, choose_bm_space).
 METADATA = 256 * KIB
 
@@ -60,4 +62,13 @@ def safe_position(old: int, new: int, chunk: int) -> int:
     return -(-2 * old * new * chunk // (new - old))
 
 
-__all__ = ("DIRECTORY", "backup_length", "data_members", "kept_path", "needs_backup", "rows_at_risk", "safe_position")
+__all__ = (
+    "DIRECTORY",
+    "LONGEST_GUARD",
+    "backup_length",
+    "data_members",
+    "kept_path",
+    "needs_backup",
+    "rows_at_risk",
+    "safe_position",
+)

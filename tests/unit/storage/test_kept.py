@@ -15,7 +15,7 @@ from ansible_collections.baremetal.fabric.plugins.module_utils._storage.formats.
     OFFSET,
     Found,
     parse,
-    rewound,
+    reverted,
 )
 from ansible_collections.baremetal.fabric.plugins.module_utils._storage.model import MIB, Array, Partition
 from ansible_collections.baremetal.fabric.plugins.module_utils._storage.observing.arrays import Piece
@@ -29,13 +29,15 @@ from ansible_collections.baremetal.fabric.plugins.module_utils._storage.observin
 from .test_superblock import superblock
 
 CHUNK = 64 * 1024
+#: The superblocks are of 20 seconds later.
+HELD = 1_700_000_000 - 20
 LENGTH = rows_at_risk(2, 3) * CHUNK
 
 
 def kept_file(**facts: object) -> bytes:
     data = b"".join(bytes([number]) * LENGTH for number in range(3))
     members = tuple(kept.KeptMember(f"member {number}", 4 * MIB) for number in range(3))
-    header = kept.Kept("array", 3, 4, LENGTH, members, hashlib.sha256(data).hexdigest())
+    header = kept.Kept("array", 3, 4, LENGTH, members, hashlib.sha256(data).hexdigest(), HELD)
     return kept.header(replace(header, **facts)) + data  # type: ignore[arg-type]  # fields of Kept
 
 
@@ -43,6 +45,7 @@ def test_what_was_written_is_read() -> None:
     found = kept.read(io.BytesIO(kept_file()))
     assert found is not None
     assert (found.array_uuid, found.old_devices, found.new_devices, found.length) == ("array", 3, 4, LENGTH)
+    assert found.time == HELD
     assert found.place("member 2") == kept.HEADER + 2 * LENGTH
     assert found.place("member 7") is None
     assert found.size == len(kept_file())
@@ -71,14 +74,13 @@ def test_too_many_members_are_told_of() -> None:
         kept.header(kept.Kept("array", 400, 401, 1, members, ""))
 
 
-def test_a_superblock_is_taken_back_to_where_nothing_was_moved() -> None:
+def test_a_superblock_is_taken_back_to_before_its_reshape() -> None:
     block = superblock(features=1 | 4, delta=1, devices=4, roles=(0, 1, 2, 3))
-    before, after = parse(block, OFFSET), parse(rewound(block), OFFSET)
-    assert before is not None
-    assert after is not None
-    assert (before.reshape_position, after.reshape_position) == (4096 * 512, 0)
-    assert after.valid
-    assert replace(after, reshape_position=before.reshape_position) == before
+    found = parse(block, OFFSET)
+    assert found is not None
+    assert (found.reshape_position, found.previous_devices) == (4096 * 512, 3)
+    assert reverted(block) == superblock(features=1, devices=3, roles=(0, 1, 2, 3))
+    assert reverted(reverted(block)) == reverted(block)
 
 
 class Members:
@@ -149,6 +151,8 @@ def test_a_reshape_that_md_takes_up_is_left_to_it(members: Members, facts: dict[
         {"array_uuid": "another"},
         {"old_devices": 2},
         {"new_devices": 5},
+        {"time": HELD - 60},
+        {"time": HELD + 60},
         {"sha256": "0" * 64},
         {"members": tuple(kept.KeptMember(f"member {number}", MIB) for number in range(3))},
         {"members": tuple(kept.KeptMember(f"other {number}", 4 * MIB) for number in range(3))},

@@ -19,13 +19,13 @@ import typing as t
 
 from ..._converge.command import CommandError
 from ..._converge.converge import StepFailed
-from ..critical import DIRECTORY, kept_path
+from ..critical import DIRECTORY, LONGEST_GUARD, kept_path
 from ..formats import kept, superblock
 from ..model import MIB
 from ..observing.host import Device
 from ..observing.kept import mapped_on, read_kept
 from ..observing.sysfs import KernelArray, KernelMember, read_uses
-from ..steps.arrays import LONGEST_GUARD, EndGuard, GrowArray, Guard, RevertReshape, disarm, guard_unit
+from ..steps.arrays import EndGuard, GrowArray, Guard, RevertReshape, disarm, guard_unit
 from . import arrays
 from .execution import Execution, until
 
@@ -139,6 +139,7 @@ def _keep(step: GrowArray, array: KernelArray, execution: Execution) -> None:
     staged = f"{path}.new"
     with contextlib.suppress(FileNotFoundError):
         os.unlink(staged)  # of a run that was cut off
+    held_at = int(time.time())
     digest = hashlib.sha256()
     members = []
     uuid = ""
@@ -157,7 +158,7 @@ def _keep(step: GrowArray, array: KernelArray, execution: Execution) -> None:
                 for piece in _pieces(device, found.superblock.data_offset, length):
                     digest.update(piece)
                     file.write(piece)
-        header = kept.Kept(uuid, array.devices, step.devices, length, tuple(members), digest.hexdigest())
+        header = kept.Kept(uuid, array.devices, step.devices, length, tuple(members), digest.hexdigest(), held_at)
         file.seek(0)
         file.write(kept.header(header))
         file.flush()
@@ -226,7 +227,7 @@ def revert(step: RevertReshape, execution: Execution) -> None:
 
 
 def _put_back(step: RevertReshape, execution: Execution) -> None:
-    """Write what is kept of each member, and then let no superblock tell of anything moved. Can be done again."""
+    """Write what is kept of each member, and then let no superblock tell of the reshape. Can be done again."""
     what = read_kept(execution.host, step.array)
     if what is None:
         raise StepFailed(f"{kept_path(step.array)} is damaged or gone; array {step.array} was not touched. Run again.")
@@ -240,8 +241,8 @@ def _put_back(step: RevertReshape, execution: Execution) -> None:
             if each is not None:
                 _write(partition, each.superblock.data_offset, _kept_of(file, what, each), execution)
     for partition, (block, each) in found.items():
-        if each is not None and each.reshape_position:
-            _write(partition, superblock.OFFSET, superblock.rewound(block), execution)
+        if each is not None:
+            _write(partition, superblock.OFFSET, superblock.reverted(block), execution)
 
 
 def _kept_of(file: t.BinaryIO, what: kept.Kept, member: superblock.Found) -> bytes:

@@ -39,6 +39,7 @@ class Kept:
     length: int  #: bytes of each member, from the start of its data
     members: tuple[KeptMember, ...]  #: in the order of the file
     sha256: str  #: of everything behind the header
+    time: int = 0  #: when nobody could write to the array any more, in seconds since 1970
 
     @property
     def size(self) -> int:
@@ -63,6 +64,7 @@ def header(kept: Kept) -> bytes:
         "length": kept.length,
         "members": [[member.device_uuid, member.data_offset] for member in kept.members],
         "sha256": kept.sha256,
+        "time": kept.time,
     }
     text = json.dumps(value).encode("ascii")
     if len(text) >= HEADER:
@@ -85,6 +87,7 @@ def parse(block: bytes) -> Kept | None:
             length=int(value["length"]),
             members=tuple(KeptMember(str(uuid), int(offset)) for uuid, offset in value["members"]),
             sha256=str(value["sha256"]),
+            time=int(value["time"]),
         )
     except (ValueError, KeyError, TypeError):
         return None

@@ -26,8 +26,9 @@ _MOST_DEVICES = 1920  # mdadm's super1.c: what fits into 4 KiB behind the first 
 # md_p.h, struct mdp_superblock_1: the constant part, reshape, this device, state.
 _FIXED = struct.Struct("<4sIII16s32sQiIQIIiIQiIIiQQQQII16sBBHiQQQII32x")
 
-# Where in it are reshape_position, sb_csum and max_dev.
-_RESHAPE_AT, _CHECKSUM_AT, _DEVICES_AT = 104, 216, 220
+# Where in it are feature_map, raid_disks, reshape_position with delta_disks behind it, sb_csum, and max_dev.
+_FEATURES_AT, _DISKS_AT, _RESHAPE_AT, _CHECKSUM_AT, _MOST_AT = 8, 92, 104, 216, 220
+_RESHAPE_PART = struct.Struct("<Qi")
 
 _BITMAP = 1
 _RECOVERY = 2
@@ -183,12 +184,24 @@ def parse(block: bytes, at: int) -> Found | None:
     )
 
 
-def rewound(block: bytes) -> bytes:
-    """Return a version 1 superblock in a reshape as it was when that had not come anywhere yet."""
-    devices = struct.unpack_from("<I", block, _DEVICES_AT)[0]
-    changed = block[:_RESHAPE_AT] + bytes(8) + block[_RESHAPE_AT + 8 :]
-    total = struct.pack("<I", _checksum(changed, devices))
-    return changed[:_CHECKSUM_AT] + total + changed[_CHECKSUM_AT + 4 :]
+def reverted(block: bytes) -> bytes:
+    """Return a version 1 superblock as it was before a reshape to more members, and as it is when it tells of none.
+
+    As mdadm does where nothing was moved yet (super1.c, revert-reshape-nobackup); there that cannot be done twice,
+    nor when some members were told of the reshape and others not.
+    """
+    changed = bytearray(block)
+    (features,) = struct.unpack_from("<I", block, _FEATURES_AT)
+    if not features & _RESHAPE:
+        return block
+    (disks,) = struct.unpack_from("<I", block, _DISKS_AT)
+    _position, delta = _RESHAPE_PART.unpack_from(block, _RESHAPE_AT)
+    struct.pack_into("<I", changed, _FEATURES_AT, features & ~_RESHAPE)
+    struct.pack_into("<I", changed, _DISKS_AT, disks - delta)
+    _RESHAPE_PART.pack_into(changed, _RESHAPE_AT, 0, 0)
+    (most,) = struct.unpack_from("<I", block, _MOST_AT)
+    struct.pack_into("<I", changed, _CHECKSUM_AT, _checksum(bytes(changed), most))
+    return bytes(changed)
 
 
 #: Bytes that hold the description of a backup.

@@ -176,7 +176,8 @@ def fresh(mine: t.Sequence[Piece]) -> tuple[Piece, ...]:
     """
     if not mine:
         return ()
-    ordered = sorted(mine, key=lambda piece: -piece.found.superblock.events)
+    # Of equal ones first what tells of a reshape: the others may have been written by a run that put it back.
+    ordered = sorted(mine, key=lambda piece: (-piece.found.superblock.events, not piece.found.superblock.reshaping))
     newest = ordered[0].found
     return tuple(
         piece

@@ -11,7 +11,7 @@ import os
 import typing as t
 from dataclasses import dataclass
 
-from ..critical import DIRECTORY, data_members, kept_path, rows_at_risk, safe_position
+from ..critical import DIRECTORY, LONGEST_GUARD, data_members, kept_path, rows_at_risk, safe_position
 from ..formats import kept
 from ..model import Array, Refuge
 from .host import Host
@@ -19,6 +19,10 @@ from .sysfs import Use, sysfs_name
 
 if t.TYPE_CHECKING:
     from .arrays import Piece
+
+
+#: Seconds by which clocks may have been set while volumes were held.
+_CLOCK = 10
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,9 @@ def can_be_put_back(host: Host, array: str, good: t.Sequence[Piece]) -> bool:
         return False
     found = read_kept(host, array)
     if found is None or found.array_uuid != block.array_uuid:
+        return False
+    # md wrote the superblock while the volumes were held, or the file is of an earlier reshape, and out of date.
+    if not -_CLOCK <= newest.updated - found.time <= LONGEST_GUARD + _CLOCK:
         return False
     whole = min(rows_at_risk(before, after) * block.chunk, block.component_size)
     if (found.old_devices, found.new_devices) != (old, block.devices) or found.length < whole:

@@ -12,7 +12,7 @@ import typing as t
 from dataclasses import dataclass, replace
 
 from ..._converge.plan import Argv
-from ..critical import kept_path
+from ..critical import LONGEST_GUARD, kept_path
 from ..model import KIB, Activity, Array, Member, Pool, capacity_of
 from ..size import human
 from .disks import PoolStep
@@ -116,8 +116,8 @@ def _stop(node: str) -> tuple[Argv, ...]:
 class RevertReshape(PoolStep):
     """Start an array as it was before a reshape that was cut off at its beginning; that begins anew later.
 
-    Either nothing was moved, or what was overwritten is ``kept``: then it is put back first, on the members, where
-    nobody sees it before it is complete.
+    Either nothing was moved, or what was overwritten is ``kept``: then it is put back first, on the members, while
+    nobody can start the array.
     """
 
     array: str
@@ -129,8 +129,10 @@ class RevertReshape(PoolStep):
 
     @property
     def title(self) -> str:
-        first = f"Put back the beginning of array {self.array} from {kept_path(self.array)}, and start it"
-        return f"{first if self.kept else f'Start array {self.array}'} as it was before its reshape"
+        if not self.kept:
+            return f"Start array {self.array} as it was before its reshape"
+        what = f"Put back the beginning of array {self.array} from {kept_path(self.array)}"
+        return f"{what}, write its superblocks as they were before its reshape, and start it"
 
     @property
     def reveals(self) -> bool:
@@ -139,8 +141,8 @@ class RevertReshape(PoolStep):
     @property
     def commands(self) -> tuple[Argv, ...]:
         # Only both options together take back a reshape without moving anything (mdadm's super1.c).
-        argv = ("mdadm", "--assemble", "--run", "--update=revert-reshape", "--invalid-backup", self.node)
-        return (*_stop(self.stop), (*argv, *self.partitions))
+        options = () if self.kept else ("--update=revert-reshape", "--invalid-backup")
+        return (*_stop(self.stop), ("mdadm", "--assemble", "--run", *options, self.node, *self.partitions))
 
     def after(self, pool: Pool) -> Pool:
         def reverted(array: Array) -> Array:
@@ -407,10 +409,6 @@ class CancelReplacement(PoolStep):
             return replace(array, members=members)
 
         return with_array(pool, self.array, kept)
-
-
-#: Seconds after which volumes are let go that a guard holds, whatever became of the run.
-LONGEST_GUARD = 30
 
 
 def guard_unit(array: str) -> str:
