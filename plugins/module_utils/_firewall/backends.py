@@ -14,12 +14,23 @@ from .._converge.converge import Refusal
 from .._converge.plan import Argv
 from . import difference, places
 from .docker_user import BRIDGES, UserChains, user_chains, user_rules
+from .flush_guard import SERVED_CHAIN, guard_lines, served_guard
 from .formats.nft_text import creation
 from .formats.restore_text import kept
 from .host import Host
-from .model import UserRules, Wanted
-from .ruleset import SERVED, TABLE, blueprint, comment, serving
-from .steps import ChangeElements, DeleteRules, DeleteTable, FirewallStep, KeepRules, LoadRules, LoadTable, WriteFiles
+from .model import Rule, UserRules, Wanted
+from .ruleset import FAMILY, GUARD, NEXT, SERVED, TABLE, blueprint, comment, serving
+from .steps import (
+    ChangeElements,
+    DeleteRules,
+    DeleteTable,
+    FirewallStep,
+    KeepRules,
+    LoadRules,
+    LoadTable,
+    RemovePassing,
+    WriteFiles,
+)
 from .surroundings import around_text
 
 Steps = t.List[FirewallStep]
@@ -69,9 +80,15 @@ class Backend:
         """Return what takes it out of the kernel."""
         raise NotImplementedError
 
-    def restoring(self) -> tuple[str, Argv]:
-        """Return a file that tells that an undo holds what was there, and the command that loads it."""
+    def restoring(self) -> tuple[str, tuple[Argv, ...]]:
+        """Return a file that tells that an undo holds what was there, and the commands that load it."""
         raise NotImplementedError
+
+
+_LEFT = {
+    NEXT: "a run that was killed has left it, and it denies what that run wanted to be denied",
+    GUARD: "a load that was killed has left it, and it denies everybody",
+}
 
 
 class Nftables(Backend):
@@ -79,19 +96,31 @@ class Nftables(Backend):
 
     name = "nftables"
     tools: t.Mapping[str, str] = {"nft": "nftables"}
-    kept = (places.TABLE_FILE, places.AROUND_FILE, places.SERVED_FILE, places.RUNNING_SERVED_FILE)
+    kept = (
+        places.TABLE_FILE,
+        places.AROUND_FILE,
+        places.GUARD_FILE,
+        places.SERVED_FILE,
+        places.RUNNING_SERVED_FILE,
+        places.SERVED_GUARD_FILE,
+        places.RUNNING_SERVED_GUARD_FILE,
+    )
     temporary = places.TEMPORARY_FILES
 
     def standing_files(self, socket: str) -> Files:
         return places.standing_files(socket)
 
     def policy_files(self, host: Host, want: Wanted) -> Files:
-        served = served_text(want, host.group_path)
+        served = served_text(f"{TABLE} {SERVED}", serving(want, host.group_path))
+        guard = served_text(f"{FAMILY} {SERVED_CHAIN}", served_guard(want, host.group_path))
+        running = {places.RUNNING_SERVED_FILE: served, places.RUNNING_SERVED_GUARD_FILE: guard}
         return {
             places.AROUND_FILE: around_text(host.around),
             places.TABLE_FILE: table_text(want),
+            places.GUARD_FILE: guard_text(want),
             places.SERVED_FILE: served,
-            **({places.RUNNING_SERVED_FILE: served} if host.group else {}),
+            places.SERVED_GUARD_FILE: guard,
+            **(running if host.group else {}),
         }
 
     def candidate_files(self, _host: Host, _want: Wanted) -> Files:
@@ -101,23 +130,32 @@ class Nftables(Backend):
         made = blueprint(want, host.around, host.group)
         table = made.table
         if host.table == table:
-            return []
-        if host.table is None or not difference.same_shape(host.table, table):
-            reason = "it is not loaded" if host.table is None else "its chains or sets are not as declared"
-            return [LoadTable(table, len(want.policies), reason, tuple(creation(made)))]
-        changes = difference.changes(host.table, table)
-        follows = difference.follows_docker(changes)
-        reason = "Docker's networks or ports changed" if follows else "sources or ports changed"
-        return [ChangeElements(changes, made.keys, made.owners, reason)]
+            return self._left_over(host)
+        replaces = host.table is not None
+        reason = "it is not loaded"
+        if host.table is not None:
+            reason = "its chains or sets are not as declared"
+            if difference.same_shape(host.table, table):
+                changes = difference.changes(host.table, table)
+                if difference.only_denies_meanwhile(changes):
+                    follows = difference.follows_docker(changes)
+                    why = "Docker's networks changed" if follows else "sources changed"
+                    return [ChangeElements(changes, made.keys, made.owners, why), *self._left_over(host)]
+                reason = "ports changed"
+        load = LoadTable(table, len(want.policies), replaces, reason, tuple(creation(made)))
+        return [load, *self._left_over(load.after(host))]
+
+    def _left_over(self, host: Host) -> Steps:
+        return [RemovePassing(name, _LEFT[name]) for name in sorted(host.passing)]
 
     def present(self, host: Host) -> bool:
         return host.table is not None
 
     def removal(self, reason: str, host: Host) -> Steps:
-        return [DeleteTable(reason)] if self.present(host) else []
+        return [*([DeleteTable(reason)] if self.present(host) else []), *self._left_over(host)]
 
-    def restoring(self) -> tuple[str, Argv]:
-        return places.UNDO_FILE, (places.NFT, "-f", places.UNDO_FILE)
+    def restoring(self) -> tuple[str, tuple[Argv, ...]]:
+        return places.UNDO_FILE, places.undoing()
 
 
 class DockerUser(Backend):
@@ -163,8 +201,8 @@ class DockerUser(Backend):
     def removal(self, reason: str, host: Host) -> Steps:
         return [DeleteRules(tuple(sorted(host.chains)), reason)] if self.present(host) else []
 
-    def restoring(self) -> tuple[str, Argv]:
-        return places.UNDO_RULES[4], places.loading(places.UNDO_PROGRAM, places.UNDO_RULES)
+    def restoring(self) -> tuple[str, tuple[Argv, ...]]:
+        return places.UNDO_RULES[4], (places.loading(places.UNDO_PROGRAM, places.UNDO_RULES),)
 
 
 @functools.lru_cache(maxsize=2)
@@ -173,10 +211,15 @@ def table_text(want: Wanted) -> str:
     return places.table_file(creation(blueprint(want, {})))
 
 
-def served_text(want: Wanted, group_path: str) -> str:
-    """Return the file with the rules that name Docker's control group."""
-    rules = serving(want, group_path)
-    return places.served_file(f'{TABLE} {SERVED} {rule.text} comment "{comment(rule)}"' for rule in rules)
+@functools.lru_cache(maxsize=2)
+def guard_text(want: Wanted) -> str:
+    """Return the file with the guard, without anything that follows Docker."""
+    return places.guard_file(guard_lines(want))
+
+
+def served_text(chain: str, rules: t.Iterable[Rule]) -> str:
+    """Return the file with the rules that name Docker's control group, for the chain that they are in."""
+    return places.served_file(f'{chain} {rule.text} comment "{comment(rule)}"' for rule in rules)
 
 
 def chains_of(host: Host, want: Wanted) -> dict[int, UserChains]:

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from .formats.nft_text import Change
 from .model import NamedSet, Table
-from .ruleset import AROUND_SETS
+from .ruleset import AROUND_SETS, PORT_MAPS
 
 
 def _bare(sets: t.Mapping[str, NamedSet]) -> dict[str, NamedSet]:
@@ -37,6 +37,16 @@ def changes(have: Table, want: Table) -> tuple[Change, ...]:
 def follows_docker(found: t.Iterable[Change]) -> bool:
     """Whether nothing of a policy changes, only what Docker and the host have."""
     return all(change.name in AROUND_SETS for change in found)
+
+
+def only_denies_meanwhile(found: t.Iterable[Change]) -> bool:
+    """Whether a lookup that misses an element, as it may for a moment while elements change, lets nobody pass.
+
+    A source that is not found is denied, and so is one of Docker's bridges that is not found among those of others.
+    The sets of interfaces are hash tables without intervals, in which a change touches its own elements only. Not so
+    the maps of ports: what is not found there meets no policy.
+    """
+    return not any(change.name in PORT_MAPS for change in found)
 
 
 def with_changes(table: Table, found: t.Iterable[Change]) -> Table:

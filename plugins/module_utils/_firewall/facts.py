@@ -14,7 +14,7 @@ from .coverage import covered
 from .docker_user import ENTRY
 from .host import Host
 from .model import Gap
-from .ruleset import DOCKER, TABLE
+from .ruleset import DOCKER, FAMILY, TABLE
 
 
 def facts(host: Host) -> dict[str, t.Any]:
@@ -22,6 +22,7 @@ def facts(host: Host) -> dict[str, t.Any]:
     return {
         "backend": next((each.name for each in BACKENDS if each.present(host)), None),
         "table": TABLE if host.table is not None else None,
+        "left_tables": [f"{FAMILY} {name}" for name in sorted(host.passing)],
         "chain": ENTRY if host.chains else None,
         "bridges": sorted(host.around.get(DOCKER, ())),
         "docker": None if host.docker is None else _docker(host),

@@ -13,11 +13,12 @@ from . import places
 from .coverage import covered
 from .gaps import sentences
 from .host import Host
+from .ruleset import FAMILY, GUARD, NEXT
 
 
 def findings(host: Host) -> tuple[str, ...]:
     """Return what is worth knowing, the worst first."""
-    found = (*_undone(host), *_table(host), *_ports(host), *_units(host), *_docker(host))
+    found = (*_undone(host), *_passing(host), *_table(host), *_ports(host), *_units(host), *_docker(host))
     return tuple(dict.fromkeys(found))  # a port that is published in both families is one
 
 
@@ -28,6 +29,19 @@ def _undone(host: Host) -> t.Iterator[str]:
         yield f"The change of {host.undo.since} waits for its confirmation, and is undone without one."
     else:
         yield f"The change of {host.undo.since} was undone: nobody confirmed it in time, or the host was started anew."
+
+
+def _passing(host: Host) -> t.Iterator[str]:
+    if GUARD in host.passing:
+        yield (
+            f"The table {FAMILY} {GUARD} was left by a load that was killed: nobody can open connections to the ports "
+            "that policies name. Run docker_firewall."
+        )
+    if NEXT in host.passing:
+        yield (
+            f"The table {FAMILY} {NEXT} was left by a run that was killed: what the policy of that run denies is "
+            "denied as well. Run docker_firewall."
+        )
 
 
 def _table(host: Host) -> t.Iterator[str]:

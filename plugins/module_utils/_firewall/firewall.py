@@ -18,6 +18,7 @@ from .applying.apply import carry_out, refused, refused_rules
 from .applying.restore import RulesRefused, load_rules
 from .backends import chains_of
 from .docker_user import user_rules
+from .flush_guard import guard_lines
 from .formats.nft_text import creation, text_of
 from .formats.restore_text import kept
 from .host import Host
@@ -83,7 +84,8 @@ class FirewallResource(Resource[Host]):
 
 def _rehearse_table(want: Wanted, state: Host, runner: Runner) -> None:
     made = blueprint(want, state.around, state.group)
-    lines = creation(made)
+    # The guard as well: what is loaded at boot has been loaded before.
+    lines = [*creation(made), *guard_lines(want)]
     with throw_away_network():
         try:
             runner.run((NFT, "-f", "-"), data=text_of(lines).encode())

@@ -19,15 +19,17 @@ class Host:
     """The state that is observed, and that plans lead from.
 
     ``docker`` is None when the daemon does not answer; ``around`` is then what was known last. ``table`` is None when
-    it is not loaded. ``chains`` are those below DOCKER-USER by IP version, ``gaps`` what these cannot see; both are
-    looked at where chains are wanted, or may be. ``files`` are the contents of those managed files that are there,
-    ``program`` is the digest of the installed one. ``enabled`` and ``active`` are units. ``group`` is the control group
+    it is not loaded. ``passing`` are our further tables (ruleset.PASSING): left over, if they are there at all.
+    ``chains`` are those below DOCKER-USER by IP version, ``gaps`` what these cannot see; both are looked at where
+    chains are wanted, or may be. ``files`` are the contents of those managed files that are there, ``program`` is the
+    digest of the installed one. ``enabled`` and ``active`` are units. ``group`` is the control group
     of Docker's service, empty while it is off; ``group_path`` is where it will be, empty where the host has none.
     """
 
     around: Around = field(default_factory=dict)
     docker: Docker | None = None
     table: Table | None = None
+    passing: frozenset[str] = frozenset()
     chains: t.Mapping[int, UserRules] = field(default_factory=dict)
     gaps: tuple[Gap, ...] = ()
     files: t.Mapping[str, str] = field(default_factory=dict)

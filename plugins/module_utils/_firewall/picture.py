@@ -12,7 +12,7 @@ import typing as t
 from .coverage import decisions
 from .host import Host
 from .model import PROTOCOLS, Table
-from .ruleset import DOCKER, source_set
+from .ruleset import DOCKER, FAMILY, source_set
 
 #: More sources than these are counted.
 _MOST_SOURCES = 12
@@ -28,6 +28,7 @@ def draw(host: Host) -> str:
         lines += [f"Docker's bridges: {_listed(host.around.get(DOCKER, frozenset())) or 'none'}"]
         lines += _policies(policy)
         lines += _rest(policy)
+    lines += [f"left over: table {FAMILY} {name}" for name in sorted(host.passing)]
     if host.undo is not None and host.undo.armed:
         lines.append("not confirmed: undone when its time is up, or at the next boot")
     if host.program:

@@ -83,7 +83,7 @@ def _restores(host: Host, backend: Backend, armed: bool) -> tuple[Argv, ...]:
     first = [each for each in BACKENDS if each.present(host)]
     earlier = [each for each in BACKENDS if armed and each.restoring()[0] in host.files]
     found = dict.fromkeys((*earlier, *first, backend))
-    return tuple(each.restoring()[1] for each in found)
+    return tuple(argv for each in found for argv in each.restoring()[1])
 
 
 def _asks(want: Wanted) -> bool:
@@ -138,7 +138,7 @@ def _removal(host: Host) -> Steps:
         steps += backend.removal("the policy shall be absent", host)
     paths = (*host.files, *((places.PROGRAM,) if host.program else ()))
     if host.undo is not None:
-        paths += (places.UNDO_FILE, places.UNDO_RECORD)
+        paths += (places.UNDO_FILE, places.UNDO_NEXT_FILE, places.UNDO_RECORD)
     if paths:
         steps.append(RemoveFiles(tuple(sorted(set(paths))), "nothing of it shall be left"))
     return steps

@@ -26,6 +26,12 @@ from .model import PROTOCOLS, Around, Chain, NamedSet, Policy, Rule, Table, Want
 FAMILY = "inet"
 NAME = "docker_firewall"
 TABLE = f"{FAMILY} {NAME}"
+#: Says the same as the table, and is in force while that is replaced.
+NEXT = f"{NAME}_next"
+#: Closes what the policies name while everything is flushed and loaded anew (see :mod:`flush_guard`).
+GUARD = f"{NAME}_guard"
+#: What is there for a moment only, unless whoever made it was killed.
+PASSING = (NEXT, GUARD)
 #: Written into the table for those who meet it in a listing.
 SIGN = "Docker's published ports; made by baremetal.fabric.docker_firewall"
 
@@ -86,7 +92,8 @@ class Blueprint:
         )
 
 
-def _port_key(version: int) -> str:
+def port_key(version: int) -> str:
+    """Return what a port map is looked up with."""
     address = {0: "", 4: "ct original ip daddr . ", 6: "ct original ip6 daddr . "}[version]
     return f"{address}ct original proto-dst"
 
@@ -113,7 +120,8 @@ def _policy_rules(policy: Policy) -> tuple[Rule, ...]:
     return tuple(rules)
 
 
-def _tracked_rules(want: Wanted) -> tuple[Rule, ...]:
+def tracked_rules(want: Wanted) -> tuple[Rule, ...]:
+    """Return what lets pass that opens nothing."""
     rules = [
         Rule("ct direction reply return", "replies"),
         Rule("ct state related return", "errors about connections"),
@@ -126,7 +134,7 @@ def _tracked_rules(want: Wanted) -> tuple[Rule, ...]:
 def _named_rules(want: Wanted) -> tuple[Rule, ...]:
     return tuple(
         Rule(
-            f"meta l4proto {protocol} {_port_key(version)} vmap @{port_map(protocol, version)}",
+            f"meta l4proto {protocol} {port_key(version)} vmap @{port_map(protocol, version)}",
             "ports that a policy names" + (", on one address" if version else ""),
         )
         for protocol, version in _used(want.policies)
@@ -149,20 +157,24 @@ def served_rules(group: str) -> tuple[Rule, ...]:
     return (Rule(text, "what Docker itself serves and no policy names"),)
 
 
+def opening(want: Wanted) -> str:
+    """Return what matches packets that need a permission."""
+    return f"ct state {'new,established,untracked' if want.cut_existing else 'new,untracked'}"
+
+
 def _chains(want: Wanted, group: str) -> t.Iterator[tuple[str, str, tuple[Rule, ...]]]:
     for policy in want.policies:
         yield policy_chain(policy.name), "", _policy_rules(policy)
     unnamed = (Rule("counter drop", "published ports that no policy names"),) if want.drop_unnamed else ()
     yield "published", "", _named_rules(want) + unnamed
-    states = "new,established,untracked" if want.cut_existing else "new,untracked"
-    direct = (Rule(f"ct state {states} counter drop", "straight to a container"),) if want.drop_direct else ()
+    direct = (Rule(f"{opening(want)} counter drop", "straight to a container"),) if want.drop_direct else ()
     yield "into", "", (Rule("ct status dnat goto published", "through a published port"), *direct)
     yield (
         "forward",
         "forward",
         (
             Rule(f"iifname @{DOCKER} return", "from containers"),
-            *_tracked_rules(want),
+            *tracked_rules(want),
             Rule(f"oifname @{DOCKER} goto into", "to containers"),
             # A network that Docker has just made: until it is known, its published ports are not open to all.
             Rule(
@@ -179,7 +191,7 @@ def _chains(want: Wanted, group: str) -> t.Iterator[tuple[str, str, tuple[Rule, 
         (
             Rule('iifname "lo" return', "from the host itself"),
             Rule(f"iifname @{DOCKER} return", "from containers"),
-            *_tracked_rules(want),
+            *tracked_rules(want),
             *_named_rules(want),
             *((Rule(f"goto {SERVED}", "the rest"),) if want.drop_unnamed else ()),
         ),
@@ -229,3 +241,5 @@ def serving(want: Wanted, path: str) -> list[Rule]:
 
 #: The types of the sets that follow Docker, by name.
 AROUND_SETS: t.Mapping[str, str] = {each.name: each.key for each in around_sets({})}
+#: The names that port maps have.
+PORT_MAPS = frozenset(port_map(protocol, version) for protocol in PROTOCOLS for version in (0, 4, 6))

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import shlex
 import typing as t
 from dataclasses import dataclass, field, replace
 
@@ -14,11 +15,11 @@ from .._converge.plan import Argv, Step
 from . import places
 from .difference import follows_docker, with_changes
 from .docker_user import ENTRY
-from .formats.nft_text import Change, Line, changing
+from .formats.nft_text import Change, Line, changing, copied, deletion
 from .formats.restore_text import RESTORE
 from .host import Host
 from .model import Table, Undo, UserRules
-from .ruleset import TABLE
+from .ruleset import FAMILY, NEXT, TABLE
 
 
 class FirewallStep(Step):
@@ -83,7 +84,7 @@ class ArmUndo(FirewallStep):
 
     @property
     def commands(self) -> tuple[Argv, ...]:
-        script = "; ".join(" ".join(argv) for argv in self.restores)
+        script = "; ".join(map(shlex.join, self.restores))
         return (
             *((("systemctl", "stop", f"{places.UNDO_UNIT}.timer"),) if self.again else ()),
             (
@@ -141,28 +142,64 @@ class InstallProgram(FirewallStep):
 
 @dataclass(frozen=True)
 class LoadTable(FirewallStep):
-    """Replace the table, in one transaction of the kernel."""
+    """Load the table, or replace the one that is there.
+
+    When a table is replaced in one transaction, a lookup may miss an element for a moment, and what only drops on a
+    match lets that packet pass (see :mod:`flush_guard`). So a second table holds what is new while the first is
+    replaced. Two tables that only drop deny what either of them denies.
+    """
 
     table: Table
     policies: int
+    replaces: bool
     reason: str
     lines: tuple[Line, ...] = field(repr=False, default=())
 
     @property
     def title(self) -> str:
-        return f"Load the table {TABLE} with {_count(self.policies, 'policy').replace('policys', 'policies')}"
+        policies = _count(self.policies, "policy").replace("policys", "policies")
+        meanwhile = f", which {NEXT} holds meanwhile" if self.replaces else ""
+        return f"Load the table {TABLE} with {policies}{meanwhile}"
+
+    @property
+    def transactions(self) -> tuple[t.Sequence[Line], ...]:
+        """What nft is told, one after the other."""
+        return (copied(self.lines), self.lines, deletion(NEXT)) if self.replaces else (self.lines,)
 
     @property
     def commands(self) -> tuple[Argv, ...]:
-        return ((places.NFT, "-f", "-"),)
+        return ((places.NFT, "-f", "-"),) * (3 if self.replaces else 1)
 
     def after(self, host: Host) -> Host:
-        return replace(host, table=self.table)
+        return replace(host, table=self.table, passing=host.passing - ({NEXT} if self.replaces else set()))
+
+
+@dataclass(frozen=True)
+class RemovePassing(FirewallStep):
+    """Remove a table that should have been there for a moment only."""
+
+    name: str
+    reason: str
+
+    @property
+    def changes_policy(self) -> bool:
+        return False
+
+    @property
+    def title(self) -> str:
+        return f"Remove the table {FAMILY} {self.name}"
+
+    @property
+    def commands(self) -> tuple[Argv, ...]:
+        return (places.removal(self.name),)
+
+    def after(self, host: Host) -> Host:
+        return replace(host, passing=host.passing - {self.name})
 
 
 @dataclass(frozen=True)
 class ChangeElements(FirewallStep):
-    """Change elements of sets, in one transaction of the kernel."""
+    """Change elements of sets, in one transaction of the kernel (see :func:`difference.only_denies_meanwhile`)."""
 
     changes: tuple[Change, ...]
     keys: t.Mapping[str, str]

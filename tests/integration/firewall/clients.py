@@ -18,6 +18,8 @@ PROGRAMS = Path(__file__).parent / "on_host"
 #: A drop is known by silence. Longer than TCP waits before it repeats a lost SYN, on a busy machine.
 PATIENCE = 2.0
 KNOCKS_PER_SECOND = 1500
+#: Seconds for one of them: less than TCP waits before it repeats a SYN.
+KNOCK = 0.8
 
 
 @dataclass(frozen=True)
@@ -91,12 +93,14 @@ class Client:
         return self.ask([Target(address, port, protocol)], seconds)[0] is not None
 
     @contextlib.contextmanager
-    def knocking(self, target: Target, per_second: int = KNOCKS_PER_SECOND) -> Iterator[Knocking]:
-        """Try to connect without pause during the block."""
+    def knocking(
+        self, target: Target, per_second: int = KNOCKS_PER_SECOND, patience: float = KNOCK
+    ) -> Iterator[Knocking]:
+        """Try to connect without pause during the block, and wait for each so many seconds."""
         argv = [sys.executable, str(PROGRAMS / "knocker.py"), target.address, str(target.port), target.protocol]
         knocking = Knocking()
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        with self.host.popen([*argv, str(per_second)], **pipes) as process:
+        with self.host.popen([*argv, str(per_second), str(patience)], **pipes) as process:
             assert process.stdin is not None
             assert process.stdout is not None
             assert process.stderr is not None

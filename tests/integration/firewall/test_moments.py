@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.integration.firewall.clients import Knocking, Target
+from tests.integration.firewall.clients import KNOCK, KNOCKS_PER_SECOND, Knocking, Target
 from tests.integration.firewall.declared import declare, policy, run
 from tests.integration.firewall.docker_host import DockerHost, Service
 from tests.integration.firewall.engines import on, settings
 from tests.integration.firewall.places import ADDRESSES, DOCK
 from tests.integration.firewall.stage import Stage
+from tests.integration.modules.payload import FOLDER
 
 WEB = Service("web", ("tcp:443",), ("8443:443",))
 POLICY = [policy("web", 8443)]
@@ -21,10 +23,14 @@ MANY = 5000
 
 
 @contextlib.contextmanager
-def nobody_gets_in(stage: Stage) -> Iterator[list[Knocking]]:
+def nobody_gets_in(
+    stage: Stage, per_second: int = KNOCKS_PER_SECOND, patience: float = KNOCK
+) -> Iterator[list[Knocking]]:
     """The denied client tries over IPv4 and IPv6 during the block; not one connection may come about."""
-    four, six = (Target(ADDRESSES[DOCK][family], 8443) for family in (4, 6))
-    with stage.denied.knocking(four) as over_4, stage.denied.knocking(six) as over_6:
+    four, six = (
+        stage.denied.knocking(Target(ADDRESSES[DOCK][family], 8443), per_second, patience) for family in (4, 6)
+    )
+    with four as over_4, six as over_6:
         yield [over_4, over_6]
     assert (over_4.successes, over_6.successes) == (0, 0), (over_4.moments, over_6.moments)
 
@@ -97,6 +103,53 @@ def test_no_connection_of_a_denied_client_comes_about_whatever_happens(stage: St
             assert stage.allowed.can(DOCK, 8443, family=family), f"{event.__name__}: the allowed one is shut out"
     assert sum(attempts) > MANY
     run(stage.dock, POLICY)
+
+
+#: As fast as a client can, and not longer for each than an answer takes on a busy machine.
+RUSH, BRIEFLY = 10_000, 0.1
+#: Of both families, while the policy is replaced.
+RUSHED = 100_000
+#: Beside the two that port 8443 goes to and fro between: what there is to load takes its time.
+FURTHER = [policy(f"p{port}", port, allow=[f"10.0.{net}.0/25" for net in range(20)]) for port in range(20000, 20100)]
+TO_AND_FRO = [
+    [policy("one", 8443), policy("two", 8500), *FURTHER],
+    [policy("one", 8500), policy("two", 8443, log=True), *FURTHER],
+]
+LOADS_OF_A_ROUND, ROUNDS, MOST_ROUNDS = 50, 3, 12
+RELOADS = 30
+
+
+def replacements(dock: DockerHost, loads: int) -> None:
+    """The module's steps replace the policy so often."""
+    order = {"wishes": [{"policies": each} for each in TO_AND_FRO], "loads": loads}
+    program = ("env", f"PYTHONPATH={FOLDER}", "python3", "-m", "on_host.replacing")
+    assert int(dock.run(*program, stdin=json.dumps(order))) == loads
+
+
+@pytest.mark.proof(
+    area="firewall", line=2, title="Nobody denied gets in while the policy is replaced, of 100,000 tries"
+)
+@on(settings("26.1", "20.10-ip6tables", proxy=True), in_make_test=True)
+def test_nobody_gets_in_while_the_policy_is_replaced_again_and_again(stage: Stage) -> None:
+    dock = stage.dock
+    dock.run_services(WEB)
+    declare(dock, TO_AND_FRO[0])
+    attempts = rounds = 0
+    while rounds < ROUNDS or attempts < RUSHED:
+        assert rounds < MOST_ROUNDS, f"{attempts} attempts only"
+        with nobody_gets_in(stage, RUSH, BRIEFLY) as knocking:
+            replacements(dock, LOADS_OF_A_ROUND)
+        attempts += sum(each.attempts for each in knocking)
+        rounds += 1
+    assert stage.allowed.can(DOCK, 8443)
+    assert stage.allowed.can(DOCK, 8443, family=6)
+
+    dock.run("systemctl", "start", "nftables.service")
+    with nobody_gets_in(stage, RUSH, BRIEFLY):
+        for _time in range(RELOADS):
+            dock.run("systemctl", "reload", "nftables.service")
+    again = run(dock, TO_AND_FRO[0])
+    assert (again.changed, again.titles, again.values["findings"]) == (False, [], [])
 
 
 @pytest.mark.proof(area="firewall", line=2, title="Nobody denied gets in during and after a reboot")

@@ -169,7 +169,9 @@ def test_another_policy_replaces_the_table() -> None:
     host = converged(Host(around=AROUND), declared(policy()))
     steps = plan(host, declared(policy(), policy("db", [5432])))
     load = next(step for step in steps if isinstance(step, LoadTable))
-    assert load.title == "Load the table inet docker_firewall with 2 policies"
+    assert load.title == (
+        "Load the table inet docker_firewall with 2 policies, which docker_firewall_next holds meanwhile"
+    )
     assert load.reason == "its chains or sets are not as declared"
 
 

@@ -17,11 +17,12 @@ from ..._converge.command import CommandError, Runner
 from ..._converge.converge import StepFailed
 from ..._converge.namespace import throw_away_network
 from .. import places
-from ..formats.nft_text import Line, blamed, deletion, text_of
+from ..formats.nft_text import Line, blamed, deletion, renamed, text_of
 from ..formats.restore_text import NOTHING, as_kept
 from ..formats.restore_text import blamed as blamed_rules
 from ..observing.iptables import saved_tables
 from ..observing.kernel import loaded_text
+from ..ruleset import NAME, NEXT
 from ..service import program
 from ..steps import (
     ArmUndo,
@@ -61,7 +62,9 @@ def carry_out(step: FirewallStep, runner: Runner) -> None:
             put(path, text.encode(), PRIVATE if path.startswith(places.STATE) else 0o644)
     elif isinstance(step, InstallProgram):
         put(places.PROGRAM, program.program())
-    elif isinstance(step, (LoadTable, ChangeElements)):
+    elif isinstance(step, LoadTable):
+        _load_table(step, runner)
+    elif isinstance(step, ChangeElements):
         load_lines(step.lines, runner)
     elif isinstance(step, LoadRules):
         _load_rules(texts_of(step.files), runner)
@@ -75,6 +78,17 @@ def carry_out(step: FirewallStep, runner: Runner) -> None:
             # Once more, now that the units are gone.
             for argv in step.commands:
                 runner.run(argv)
+
+
+def _load_table(step: LoadTable, runner: Runner) -> None:
+    first, *further = step.transactions
+    load_lines(first, runner)
+    try:
+        for lines in further:
+            load_lines(lines, runner)
+    except StepFailed:
+        load_lines(step.transactions[-1], runner)
+        raise
 
 
 def load_lines(lines: t.Sequence[Line], runner: Runner) -> None:
@@ -115,7 +129,13 @@ def loadable(listing: str) -> str:
 
 
 def _save_table(runner: Runner) -> None:
-    put(places.UNDO_FILE, (text_of(deletion()) + loadable(loaded_text(runner))).encode(), PRIVATE)
+    listing = loadable(loaded_text(runner))
+    # The second is the last: it tells that both are there.
+    for path, name, text in (
+        (places.UNDO_NEXT_FILE, NEXT, renamed(listing)),
+        (places.UNDO_FILE, NAME, listing),
+    ):
+        put(path, (text_of(deletion(name)) + text).encode(), PRIVATE)
 
 
 def _save_rules(runner: Runner) -> None:

@@ -23,6 +23,14 @@ def parse_table(text: str) -> Table:
         raise ObservationFailed(f"nft's listing was not understood ({error!r}): {text[:500]}") from error
 
 
+def parse_names(text: str) -> frozenset[str]:
+    """Return the names of a listing of tables. Raises :class:`ObservationFailed` for what is none."""
+    try:
+        return frozenset(each["table"]["name"] for each in json.loads(text)["nftables"] if "table" in each)
+    except (ValueError, KeyError, TypeError) as error:
+        raise ObservationFailed(f"nft's listing was not understood ({error!r}): {text[:500]}") from error
+
+
 def _table(objects: t.Iterable[t.Mapping[str, t.Any]]) -> Table:
     hooks: dict[str, str] = {}
     rules: dict[str, list[str]] = {}

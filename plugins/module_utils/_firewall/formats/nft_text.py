@@ -11,8 +11,10 @@ import re
 import typing as t
 
 from ..model import NamedSet
-from ..ruleset import HOOK, SIGN, TABLE, Blueprint, comment
+from ..ruleset import FAMILY, HOOK, NAME, NEXT, SIGN, TABLE, Blueprint, comment
 
+#: No name and no rule has quotation marks in it that are followed by such a word.
+_COMMENT = ' comment "'
 _ERROR = re.compile(r"^\S+?:(?P<line>\d+):\d+-\d+: Error: (?P<words>.*)$", re.MULTILINE)
 
 
@@ -36,16 +38,19 @@ def text_of(lines: t.Iterable[Line]) -> str:
     return "".join(line.text + "\n" for line in lines)
 
 
-def deletion() -> list[Line]:
-    """Return the lines that remove the table, whether it is there or not (nft(8) knows no 'if it exists')."""
-    return [Line(f"table {TABLE} {{ }}"), Line(f"delete table {TABLE}")]
+def deletion(name: str = NAME) -> list[Line]:
+    """Return the lines that remove a table, whether it is there or not (nft(8) knows no 'if it exists')."""
+    return [Line(f"table {FAMILY} {name} {{ }}"), Line(f"delete table {FAMILY} {name}")]
+
+
+def opened(name: str, sign: str) -> list[Line]:
+    """Return the lines that remove a table and begin a new one of this name."""
+    return [*deletion(name), Line(f"table {FAMILY} {name} {{"), Line(f'\tcomment "{sign}"')]
 
 
 def creation(blueprint: Blueprint) -> list[Line]:
     """Return the lines that replace the table, in one transaction."""
-    lines = deletion()
-    lines.append(Line(f"table {TABLE} {{"))
-    lines.append(Line(f'\tcomment "{SIGN}"'))
+    lines = opened(NAME, SIGN)
     for each in blueprint.sets:
         lines.append(Line("\t" + _declaration(each), blueprint.owners.get(each.name, "")))
     for name, hook, rules in blueprint.chains:
@@ -56,6 +61,18 @@ def creation(blueprint: Blueprint) -> list[Line]:
         lines.append(Line("\t}"))
     lines.append(Line("}"))
     return lines
+
+
+def copied(lines: t.Sequence[Line]) -> list[Line]:
+    """Return what :func:`creation` has made under the second name; nobody looks for comments there."""
+    found = opened(NEXT, f"The same as {NAME}, while that is replaced")
+    body = lines[len(found) :]
+    return found + [Line(line.text.partition(_COMMENT)[0], line.owner) for line in body]
+
+
+def renamed(listing: str) -> str:
+    """Return a listing of the table under the second name."""
+    return listing.replace(f"table {TABLE} {{", f"table {FAMILY} {NEXT} {{", 1)
 
 
 def _declaration(each: NamedSet) -> str:

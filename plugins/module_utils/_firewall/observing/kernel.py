@@ -8,10 +8,10 @@
 from __future__ import annotations
 
 from ..._converge.command import CommandError, Runner
-from ..formats.nft_json import parse_table
+from ..formats.nft_json import parse_names, parse_table
 from ..model import Table
 from ..places import NFT
-from ..ruleset import FAMILY, NAME
+from ..ruleset import FAMILY, NAME, PASSING
 
 #: nft(8) names the error only; libnftables quotes strerror(3) of the kernel's answer.
 _ABSENT = "No such file or directory"
@@ -27,6 +27,17 @@ def loaded_table(runner: Runner) -> Table | None:
         if _ABSENT in error.stderr or error.rc == _NOT_INSTALLED:
             return None
         raise
+
+
+def passing_tables(runner: Runner) -> frozenset[str]:
+    """Return those tables that are there for a moment only, by name."""
+    try:
+        names = parse_names(runner.run((NFT, "--json", "list", "tables", FAMILY)))
+    except CommandError as error:
+        if error.rc == _NOT_INSTALLED:
+            return frozenset()
+        raise
+    return names.intersection(PASSING)
 
 
 def loaded_text(runner: Runner) -> str:

@@ -22,7 +22,7 @@ from ..ruleset import DOCKER, FOREIGN
 from ..surroundings import last_around
 from . import docker, docker_api
 from .iptables import has_ipv6, loaded_rules, observed_gaps, saved_tables
-from .kernel import loaded_table
+from .kernel import loaded_table, passing_tables
 
 _ROUTES_4 = "/proc/net/route"
 _ROUTES_6 = "/proc/net/ipv6_route"
@@ -48,6 +48,7 @@ def observe_host(want: Wanted, runner: Runner) -> Host:
         around=docker.around(daemon.bridges) if daemon else _around_without_docker(table, files),
         docker=daemon,
         table=table,
+        passing=passing_tables(runner),
         chains=loaded_rules(saved),
         gaps=observed_gaps(saved, daemon, places.FIREWALLD in active) if saved else (),
         files=files,

@@ -1,8 +1,9 @@
 """Tries to connect without pause until its standard input ends, and counts.
 
-    python3 knocker.py 192.0.2.1 8443 tcp 1500
+    python3 knocker.py 192.0.2.1 8443 tcp 1500 0.8
 
-tries 1500 times a second, each time from a new port; an attempt that gets no answer holds up nobody. It prints
+tries 1500 times a second, each time from a new port, and waits 0.8 seconds for each; an attempt that gets no answer
+holds up nobody. It prints
 ``trying`` after the first attempts, and at the end a line of JSON: ``attempts``, ``successes`` (a connection, or over
 UDP an answer), ``refusals`` (by a reset or an ICMP error) and ``moments``, the seconds after its start of the first
 successes.
@@ -22,7 +23,6 @@ import sys
 import time
 from dataclasses import dataclass, field
 
-PATIENCE = 0.8  # seconds for one attempt: less than TCP waits before it repeats a SYN
 MOST = 4000  # attempts under way, if there may be so many open files
 FURTHER_FILES = 50
 TOLD = 20
@@ -54,7 +54,8 @@ class Count:
 class Knocker:
     """Attempts under way, oldest first."""
 
-    def __init__(self, address: str, port: int, protocol: str) -> None:
+    def __init__(self, address: str, port: int, protocol: str, patience: float) -> None:
+        self._patience = patience
         self._target = (address, port)
         self._family = socket.AF_INET6 if ":" in address else socket.AF_INET
         self._kind = socket.SOCK_STREAM if protocol == "tcp" else socket.SOCK_DGRAM
@@ -84,7 +85,7 @@ class Knocker:
         if result == errno.EINPROGRESS:
             tcp = self._kind == socket.SOCK_STREAM
             self._selector.register(client, selectors.EVENT_WRITE if tcp else selectors.EVENT_READ)
-            self._waiting[client] = time.monotonic() + PATIENCE
+            self._waiting[client] = time.monotonic() + self._patience
             return
         self._tell(client, result)
 
@@ -130,8 +131,8 @@ def most_under_way() -> int:
 
 def main() -> None:
     """Knock until standard input ends, then wait for what is under way."""
-    address, port, protocol, rate = sys.argv[1:5]
-    knocker = Knocker(address, int(port), protocol)
+    address, port, protocol, rate, patience = sys.argv[1:6]
+    knocker = Knocker(address, int(port), protocol, float(patience))
     os.set_blocking(sys.stdin.fileno(), False)
     most = most_under_way()
     due = time.monotonic()
