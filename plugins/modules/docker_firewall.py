@@ -12,15 +12,16 @@ version_added: 0.1.0
 description:
   - Docker publishes ports past the firewall of the host. This module declares who may open connections to them.
   - The policy is an nftables table of its own, C(inet docker_firewall), in front of Docker's rules and beside those
-    of everybody else. It only drops; what it lets pass meets all other rules as before. It is replaced in one
-    transaction, so that there is no moment without it. O(backend) has another place for it, for hosts that must have
-    it there.
+    of everybody else. It only drops; what it lets pass meets all other rules as before. While it is replaced a second
+    table holds the same, as in one transaction the kernel may let single packets pass. O(backend) has another place
+    for it, for hosts that must have it there.
   - It holds for IPv4 and IPv6, for ports that Docker forwards and for those that docker-proxy serves as a process of
     the host, and it closes the way around a published port, the route to the address of a container.
   - Ports are those of the host, before Docker translates them. Connections that the host or its containers open to the
     same port elsewhere, and replies, always pass.
   - The policy is loaded before Docker starts, and again in the same transaction when C(nftables.service) is started,
-    reloaded or stopped. A small service follows the networks that Docker makes.
+    reloaded or stopped. For the moment that this takes nobody opens connections to ports that not everybody may reach.
+    A small service follows the networks that Docker makes.
   - Needs a Docker that runs under systemd. A Docker that is not installed yet, or does not run, is no obstacle.
 options:
   state:
@@ -205,6 +206,11 @@ firewall:
     table:
       description: The table, or none when there is none.
       type: str
+      returned: always
+    left_tables:
+      description: Further tables of this module that are there because a run or a load was killed.
+      type: list
+      elements: str
       returned: always
     chain:
       description: The chain that DOCKER-USER jumps to, or none when there is none.

@@ -28,12 +28,16 @@ MOST_RUNS = 80
 def through_cuts(dock: DockerHost, policies: Sequence[dict[str, Any]], legal: Sequence[str], **options: Any) -> int:
     """Run until the end, killed at every moment once; the kernel and the next boot have a whole policy each time."""
     known = [without_handles(text) for text in legal]
+    left = []
     for kills in range(MOST_RUNS):
         result = attempt(dock, policies, cut={"pattern": "", "seen": "/root/cuts"}, **options)
         assert without_handles(seen(dock)) in known
         assert without_handles(loaded_at_boot(dock)) in known
+        left.append("docker_firewall_next" in dock.run("nft", "list", "tables"))
         if not result.killed:
             assert not result.failed, result.message
+            assert any(left), "no run was killed while the second table was there"
+            assert not left[-1]
             return kills
     raise AssertionError(f"not at the end after {MOST_RUNS} runs")
 

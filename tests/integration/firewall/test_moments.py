@@ -106,11 +106,11 @@ def test_no_connection_of_a_denied_client_comes_about_whatever_happens(stage: St
 
 
 #: As fast as a client can, and not longer for each than an answer takes on a busy machine.
-RUSH, BRIEFLY = 10_000, 0.1
+RUSH, BRIEFLY = 5_000, 0.1
 #: Of both families, while the policy is replaced.
 RUSHED = 100_000
 #: Beside the two that port 8443 goes to and fro between: what there is to load takes its time.
-FURTHER = [policy(f"p{port}", port, allow=[f"10.0.{net}.0/25" for net in range(20)]) for port in range(20000, 20100)]
+FURTHER = [policy(f"p{port}", port, allow=[f"10.0.{net}.0/25" for net in range(10)]) for port in range(20000, 20010)]
 TO_AND_FRO = [
     [policy("one", 8443), policy("two", 8500), *FURTHER],
     [policy("one", 8500), policy("two", 8443, log=True), *FURTHER],
@@ -203,6 +203,31 @@ def test_docker_does_not_start_without_a_policy(stage: Stage) -> None:
     dock.await_services()
     assert stage.allowed.can(DOCK, 8443)
     assert not stage.denied.can(DOCK, 8443)
+
+
+@pytest.mark.proof(area="firewall", line=2, title="What holds while files are loaded goes, and is told if it stays")
+@on(settings("20.10", "26.1", proxy=True))
+def test_a_load_that_fails_or_is_killed_shuts_nobody_out_for_good(stage: Stage) -> None:
+    dock = stage.dock
+    dock.run_services(WEB)
+    declare(dock, POLICY, default="drop")
+    dock.run("systemctl", "start", "nftables.service")
+    dock.restart_docker()
+    dock.sh("cp /etc/nftables.conf /root/nftables.conf; echo 'no rules' >> /etc/nftables.conf")
+    with nobody_gets_in(stage):
+        assert not dock.succeeds("systemctl", "reload", "nftables.service")
+        assert stage.allowed.can(DOCK, 8443)
+    dock.run("mv", "/root/nftables.conf", "/etc/nftables.conf")
+
+    dock.run("nft", "-f", "/var/lib/baremetal.fabric/docker_firewall/guard.nft")
+    assert not stage.allowed.can(DOCK, 8443)
+    told = dock.module("docker_firewall_info", {}).values
+    assert told["findings"][0].startswith("The table inet docker_firewall_guard was left")
+    assert told["firewall"]["left_tables"] == ["inet docker_firewall_guard"]
+    with nobody_gets_in(stage):
+        done = run(dock, POLICY, default="drop")
+        assert done.titles == ["Remove the table inet docker_firewall_guard"]
+        assert stage.allowed.can(DOCK, 8443)
 
 
 @pytest.mark.proof(area="firewall", line=2, title="A network that Docker makes is followed, and covered meanwhile")

@@ -27,7 +27,7 @@ from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.model i
     Wanted,
 )
 from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.planning import plan_firewall
-from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.ruleset import blueprint
+from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.ruleset import GUARD, NEXT, PASSING, blueprint
 from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.steps import (
     ArmUndo,
     ChangeElements,
@@ -36,6 +36,7 @@ from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.steps i
     FirewallStep,
     ForgetUndone,
     LoadTable,
+    RemovePassing,
     StartUnits,
     WriteFiles,
 )
@@ -106,6 +107,15 @@ def test_every_wish_is_met_from_wherever_the_last_one_led(wanted: list[Wanted]) 
         assert host == Host(around=AROUND)
 
 
+@settings(max_examples=30, deadline=None)
+@given(wishes(), wishes(), st.sets(st.sampled_from(PASSING), min_size=1))
+def test_tables_that_a_killed_run_has_left_are_removed_and_change_nothing_else(
+    old: Wanted, new: Wanted, left: set[str]
+) -> None:
+    start = converged(Host(around=AROUND), old)
+    assert converged(replace(start, passing=frozenset(left)), new) == converged(start, new)
+
+
 @settings(max_examples=60, deadline=None)
 @given(wishes(), wishes(), st.integers(0, 20), st.booleans())
 def test_a_run_that_is_cut_off_leaves_the_old_policy_or_the_new_one_and_the_next_run_ends_the_same(
@@ -173,6 +183,68 @@ def test_another_policy_replaces_the_table() -> None:
         "Load the table inet docker_firewall with 2 policies, which docker_firewall_next holds meanwhile"
     )
     assert load.reason == "its chains or sets are not as declared"
+
+
+def test_a_table_that_is_replaced_is_held_by_a_second_one_that_says_the_same() -> None:
+    want = declared(policy(log=True, allow_from=["192.0.2.1"]))
+    (load,) = (step for step in plan(Host(around=AROUND), want) if isinstance(step, LoadTable))
+    (alone,) = load.transactions
+    host = converged(Host(around=AROUND), declared(policy()))
+    (load,) = (step for step in plan(host, want) if isinstance(step, LoadTable))
+    assert len(load.commands) == 3
+    before, itself, after_it = ([line.text for line in lines] for lines in load.transactions)
+    assert itself == [line.text for line in alone]
+    assert before[:3] == [
+        "table inet docker_firewall_next { }",
+        "delete table inet docker_firewall_next",
+        "table inet docker_firewall_next {",
+    ]
+    assert before[4:] == [text.partition(" comment ")[0] for text in itself[4:]]
+    assert after_it == before[:2]
+
+
+def test_a_first_table_is_one_transaction_also_after_another_backend() -> None:
+    host = converged(Host(around=AROUND), declared(policy(), backend="docker_user"))
+    for start in (Host(around=AROUND), host):
+        (load,) = (step for step in plan(start, declared(policy())) if isinstance(step, LoadTable))
+        assert len(load.transactions) == len(load.commands) == 1
+
+
+@pytest.mark.parametrize("ports", [(443, 80), (80,), ("440-450",)])
+def test_other_ports_replace_the_table_as_what_a_map_misses_meets_no_policy(ports: tuple[int | str, ...]) -> None:
+    host = converged(Host(around=AROUND), declared(policy("web", [443])))
+    (load,) = (step for step in plan(host, declared(policy("web", ports))) if isinstance(step, LoadTable))
+    assert load.replaces
+    assert load.reason == "ports changed"
+
+
+def test_a_table_that_was_left_is_removed_and_says_why() -> None:
+    want = declared(policy(), confirm_timeout=60)
+    host = replace(converged(Host(around=AROUND), want), passing=frozenset(PASSING))
+    steps = plan(host, want)
+    assert [(step.title, step.reason) for step in steps] == [
+        ("Remove the table inet docker_firewall_guard", "a load that was killed has left it, and it denies everybody"),
+        (
+            "Remove the table inet docker_firewall_next",
+            "a run that was killed has left it, and it denies what that run wanted to be denied",
+        ),
+    ]
+    name = "docker_firewall_guard"
+    assert steps[0].commands == (("/usr/sbin/nft", f"add table inet {name}; delete table inet {name}"),)
+    gone = plan(host, declared(state="absent"))
+    assert {step.name for step in gone if isinstance(step, RemovePassing)} == {GUARD, NEXT}
+
+
+def test_an_undo_holds_by_the_second_table_too() -> None:
+    host = converged(Host(around=AROUND), declared(policy()))
+    arm = plan(host, declared(policy(), policy("db", [5432]), confirm_timeout=60))[0]
+    assert isinstance(arm, ArmUndo)
+    assert arm.commands[-1][-3:] == (
+        "/bin/sh",
+        "-c",
+        f"/usr/sbin/nft -f {places.UNDO_NEXT_FILE}; /usr/sbin/nft -f {places.UNDO_FILE}; "
+        "/usr/sbin/nft 'add table inet docker_firewall_next; delete table inet docker_firewall_next'",
+    )
 
 
 def test_a_rule_of_somebody_else_in_the_table_is_replaced() -> None:
