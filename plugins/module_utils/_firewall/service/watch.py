@@ -7,7 +7,8 @@
 
 Runs as a service. It waits for what Docker tells of networks, and then changes the elements of those sets that do not
 come from a policy. Between Docker's change and this one nothing is open that should not be: a policy
-names ports, and a bridge that nobody knows yet counts as Docker's.
+names ports, and a bridge that nobody knows yet counts as Docker's. Elements change in place: the sets of interfaces are
+hash tables, in which others are found all the while (see :func:`difference.only_denies_meanwhile`).
 """
 
 from __future__ import annotations
