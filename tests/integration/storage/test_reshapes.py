@@ -130,26 +130,47 @@ def cut_short(store: PoolHost, volumes: list[dict[str, object]], cut: dict[str, 
     return result
 
 
+def reset_at_the_start(store: PoolHost, volumes: list[dict[str, object]]) -> str:
+    """Reset the host when rows are overwritten, and nothing says so; returns a hash."""
+    still = in_use(store, volumes)
+    store.hold(SLOW)
+    assert cut_short(store, volumes, {"pattern": "^Reshape .*: ran mdadm --grow"}, instead=UNHURRIED).killed
+    store.until(("sh", "-c", "grep -q 'reshape = *[0-9.]*% ([1-9]' /proc/mdstat"), 20)
+    store.reset()
+    assert store.sh("cat /sys/block/md*/md/array_state").strip() == "inactive"
+    assert store.succeeds("test", "-s", KEPT)
+    return still
+
+
 @pytest.mark.proof(area="storage", line=2, title="A reset at the very start of a reshape: its beginning is put back")
 @pytest.mark.parametrize("volumes", [pytest.param(QUIET, id="quiet"), pytest.param(BUSY, id="mounted")])
 @every_release
 def test_a_reset_at_the_very_start_of_a_reshape_loses_nothing(
     store: PoolHost, volumes: list[dict[str, object]]
 ) -> None:
-    still = in_use(store, volumes)
-    store.hold(SLOW)
-    assert cut_short(store, volumes, {"pattern": "^Reshape .*: ran mdadm --grow"}, instead=UNHURRIED).killed
-    # Rows are overwritten, and nothing says so.
-    store.until(("sh", "-c", "grep -q 'reshape = *[0-9.]*% ([1-9]' /proc/mdstat"), 20)
-    store.reset()
-    assert store.sh("cat /sys/block/md*/md/array_state").strip() == "inactive"
-    assert store.succeeds("test", "-s", KEPT)
+    still = reset_at_the_start(store, volumes)
     result = store.grown(GUARDED.members + NEW, volumes=volumes, chunk=GUARDED.chunk)
     assert result.titles[0].startswith(f"Put back the beginning of array {POOL}-0 from {KEPT}"), result.titles
     check_end(store, GUARDED, volumes, still)
     if volumes is BUSY:
         assert store.check_records("/srv/rest") > 0
     assert not store.succeeds("test", "-e", KEPT)
+
+
+@pytest.mark.proof(area="storage", line=2, title="Putting back a beginning is killed at every moment: nothing lost")
+@every_release
+def test_a_beginning_is_put_back_wherever_that_was_killed(store: PoolHost) -> None:
+    still = reset_at_the_start(store, QUIET)
+    kills = 0
+    while True:
+        with store.returning():
+            if not cut_short(store, QUIET, {"pattern": "^Put back ", "at": kills + 1}).killed:
+                break
+            store.grown(GUARDED.members + NEW, volumes=QUIET, chunk=GUARDED.chunk)
+            check_end(store, GUARDED, QUIET, still)
+        kills += 1
+    # Every old member gets its rows, every member its superblock.
+    assert kills >= 9
 
 
 @pytest.mark.proof(area="storage", line=2, title="A guarded growth is killed at every moment: same end, nothing held")

@@ -48,8 +48,8 @@ def grow(step: GrowArray, execution: Execution) -> None:
             "be killed; boot the host with systemd, then run again."
         )
     _make_directory(execution.host.at(DIRECTORY), 0o700)
-    _write_back(step.guard, execution)
     _end_leftover(step.array, execution)
+    _write_back(step.guard, execution)
     started = time.monotonic()
 
     def left() -> float:
