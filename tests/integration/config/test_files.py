@@ -17,7 +17,7 @@ def toy(says: str, *lines: str, parts: tuple[tuple[str, str], ...] = (), **optio
 
 
 @pytest.mark.proof(area="config", line=4, title="Files have the owner, group and mode that they are declared with")
-@every_release_newest_always
+@every_release
 def test_owners_and_modes_are_as_declared_also_after_a_rollback(edge: ConfigHost) -> None:
     uid = edge.run("id", "-u", "bird").strip()
 
@@ -145,7 +145,7 @@ def test_a_full_disk_of_the_kept_sets_leaves_the_old_set(edge: ConfigHost) -> No
 
 
 @pytest.mark.proof(area="config", line=4, title="A target that is read-only: one clear sentence, nothing changed")
-@every_release_newest_always
+@every_release
 def test_a_read_only_target_is_told(edge: ConfigHost) -> None:
     edge.sh("mkdir /etc/toy/parts; mount --bind /etc/toy/parts /etc/toy/parts")
     edge.has(TOY_DAEMON)

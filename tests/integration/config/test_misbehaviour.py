@@ -6,7 +6,7 @@ import pytest
 
 from tests.integration.config.config_host import ConfigHost
 from tests.integration.config.daemons import TOY_DAEMON, TOY_PORT, Options, toy_files
-from tests.integration.config.stage import every_release_newest_always
+from tests.integration.config.stage import every_release, every_release_newest_always
 
 #: Longer than the toy lives that dies after it has answered (toy.DIES_AFTER).
 HOLD = 1
@@ -46,7 +46,7 @@ def test_a_daemon_that_misbehaves_gets_its_old_set_back(edge: ConfigHost, manner
 
 
 @pytest.mark.proof(area="config", line=1, title="A daemon that stays broken with its old set: the failure says both")
-@every_release_newest_always
+@every_release
 def test_a_daemon_that_cannot_come_back_is_told(edge: ConfigHost) -> None:
     edge.has(TOY_DAEMON)
     before = edge.content("/etc/toy")

@@ -7,7 +7,17 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.integration.config.config_host import ELSEWHERE, STATE, ConfigHost
-from tests.integration.config.daemons import DAEMONS, HAPROXY, KEEPALIVED, NGINX, TOY_DAEMON, Daemon, toy_files
+from tests.integration.config.daemons import (
+    DAEMONS,
+    HAPROXY,
+    KEEPALIVED,
+    NGINX,
+    TOY,
+    TOY_DAEMON,
+    Daemon,
+    toy_files,
+    toy_verify,
+)
 from tests.integration.config.stage import every_release, every_release_newest_always, every_release_of
 
 #: Where a check could leave a trace.
@@ -183,6 +193,27 @@ def test_a_run_waits_for_one_on_its_set_only(edge: ConfigHost) -> None:
     assert not waited.failed, waited.message
     assert waited.changed
     assert edge.serves(TOY_DAEMON) == "old"
+
+
+@pytest.mark.proof(area="config", line=5, title="A daemon that is told, or started, by a command holds up no later run")
+@every_release
+def test_a_daemon_of_a_command_holds_up_no_run(edge: ConfigHost) -> None:
+    serve = f"{' '.join(TOY)} --serve /etc/toy/toy.conf"
+    script = (
+        f"kill -HUP $(cat /run/toy.pid) || {{ setsid {serve} < /dev/null > /dev/null 2>&1 & echo $! > /run/toy.pid; }}"
+    )
+    by_command = {"reload": {"command": ["sh", "-c", script]}}
+    try:
+        for which in ("old", "new", "old"):
+            options = {**TOY_DAEMON.set(which), **by_command}
+            options["verify"] = toy_verify(which)[1:]
+            result = edge.done(**options)
+            assert result.changed
+            assert result.seconds < 10
+            edge.at_rest(**options)
+            assert edge.serves(TOY_DAEMON) == which
+    finally:
+        edge.sh("kill $(cat /run/toy.pid); rm /run/toy.pid")
 
 
 @pytest.mark.proof(area="config", line=5, title="The set before comes back, verified; and the one before that")

@@ -44,7 +44,7 @@ def test_the_checker_sees_the_set_as_it_will_be(edge: ConfigHost) -> None:
 
 
 @pytest.mark.proof(area="config", line=4, title="A set that the checker refuses: told in its words, nothing is touched")
-@every_release_newest_always
+@every_release
 def test_a_refused_set_leaves_everything_as_it_was(edge: ConfigHost) -> None:
     edge.has(TOY_DAEMON)
     before, mounts, processes = edge.tree(*FOLDERS), edge.mounts(), edge.processes(TOY_DAEMON.unit)
@@ -94,6 +94,16 @@ def test_a_checker_that_dies_refuses_the_set(edge: ConfigHost) -> None:
     assert edge.mounts() == mounts
     assert edge.content(*FOLDERS) == before
     edge.at_rest(**TOY_DAEMON.set("old"))
+
+
+@pytest.mark.proof(area="config", line=4, title="What a checker leaves running holds up no later run")
+@every_release
+def test_what_a_checker_leaves_running_holds_up_no_run(edge: ConfigHost) -> None:
+    edge.has(TOY_DAEMON)
+    for end in (0, 1):
+        left = f"setsid sleep 987654 < /dev/null > /dev/null 2>&1 & exit {end}"
+        assert edge.attempt(**TOY_DAEMON.set("new", validate=["sh", "-c", left])).failed is bool(end)
+        assert edge.done(**TOY_DAEMON.set("old")).seconds < 10
 
 
 @pytest.mark.proof(
