@@ -23,7 +23,7 @@ from tests.playbook import COLLECTIONS, ansible_environment, playbook_argv
 WEB = Service("web", ("tcp:443",), ("8443:443",))
 OLD = [policy("web", 8443)]
 #: Long enough for the confirmation on a busy machine, short enough to wait for.
-SECONDS = 15
+SECONDS = 30
 #: Everybody but the client from which the controller comes.
 LOCKED_OUT = [policy("web", 8443), policy("ssh", 22, allow=["192.0.2.3"])]
 LET_IN = [policy("web", 8443), policy("ssh", 22)]
