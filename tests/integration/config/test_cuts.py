@@ -82,7 +82,7 @@ def test_a_chain_of_killed_runs_comes_to_its_end(stage: Stage) -> None:
     for which, served in (("new", "new"), ("failing", "new"), ("old", "old")):
         edge.run("rm", "-f", SEEN)
         kills = 0
-        cut = {"seen": SEEN, "calls": CALLS, "anywhere": True}
+        cut = {"seen": SEEN, "calls": CALLS, "anywhere": True, "alike": True}
         options = quick(toy, which, **({"verify_timeout": 1} if which == "failing" else {}))
         while (result := edge.attempt(**options, cut=cut)).killed:
             kills += 1
@@ -99,7 +99,7 @@ def test_a_chain_of_killed_runs_comes_to_its_end(stage: Stage) -> None:
 )
 @every_release_of(DAEMONS)
 def test_a_first_run_that_was_killed_is_ended(edge: ConfigHost, daemon: Daemon) -> None:
-    cut = {"seen": SEEN, "calls": CALLS, "anywhere": True}
+    cut = {"seen": SEEN, "calls": CALLS, "anywhere": True, "alike": True}
     edge.run("rm", "-f", SEEN)
     kills = 0
     while (result := edge.attempt(**quick(daemon, "old"), cut=cut)).killed:

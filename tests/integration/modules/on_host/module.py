@@ -43,13 +43,21 @@ class Cut:
 
     ``calls`` are further functions of ``os`` whose ends count as moments (``link``, ``unlink``), and ``connect`` and
     ``send`` of Unix sockets. With ``anywhere`` what happens outside of steps counts too, such as the recovery from an
-    earlier run. With ``at`` the run is killed at the moment of that number, counted from 1, whatever is in ``seen``.
+    earlier run. With ``alike`` moments whose names differ in numbers only are the same one. With ``at`` the run is
+    killed at the moment of that number, counted from 1, whatever is in ``seen``.
     """
 
     def __init__(
-        self, pattern: str = "", seen: str = "", calls: Sequence[str] = (), anywhere: bool = False, at: int = 0
+        self,
+        pattern: str = "",
+        seen: str = "",
+        calls: Sequence[str] = (),
+        anywhere: bool = False,
+        alike: bool = False,
+        at: int = 0,
     ) -> None:
         self.calls = tuple(calls)
+        self._alike = alike
         self._pattern = re.compile(pattern)
         self._path = seen
         self._step = "elsewhere" if anywhere else ""
@@ -66,6 +74,8 @@ class Cut:
         """Die here, or go on."""
         if not self._step or os.getpid() != self._pid or not self._pattern.search(name):
             return
+        if self._alike:
+            name = re.sub("[0-9]+", "0", name)
         self._passed += 1
         if self._passed != self._at if self._at else name in self._seen:
             return
