@@ -18,6 +18,8 @@ from .plan import Argv
 
 #: The exit status of a command that was killed because its time was up, as of timeout(1).
 TIMED_OUT = 124
+#: In front of a command that is to end with the process that started it (setpriv(1), prctl(2)).
+_TIED = ("setpriv", "--pdeathsig", "KILL")
 #: Where administration tools live; a non-login shell often lacks the sbin folders.
 SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -68,23 +70,25 @@ class Runner:
         accept: t.Container[int] = (0,),
         data: bytes | None = None,
         timeout: float | None = None,
+        tied: bool = False,
     ) -> str:
         """Run ``argv`` and return its standard output.
 
         Raises :class:`CommandError` when the exit status is not in ``accept``. ``data`` is its standard input;
         without it standard input is empty, so that no tool can wait for an answer. After ``timeout`` seconds the
-        command is killed with all that it has started in its session.
+        command is killed with all that it has started in its session. A ``tied`` command is for looking only: the
+        kernel kills it when this process ends, however it ends, and what it leaves behind inherits nothing.
         """
         command = tuple(argv)
         self.started += 1
         try:
             process = subprocess.Popen(
-                command,
+                (*_TIED, *command) if tied else command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 env=self._environment,
-                pass_fds=self.inherit,
+                pass_fds=() if tied else self.inherit,
                 start_new_session=timeout is not None,
             )
         except OSError as error:

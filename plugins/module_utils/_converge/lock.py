@@ -42,9 +42,9 @@ def _holders(path: str) -> list[str]:
 
 
 class Lock:
-    """An exclusive lock, held until :meth:`release` and by every child that inherited :attr:`descriptor`.
+    """An exclusive lock, held until :meth:`release`; and while a killed run has children that inherited the descriptor.
 
-    The kernel drops it when the last holder of the descriptor ends, however it ends.
+    Without a release the kernel drops it when the last holder of the descriptor ends, however it ends.
     """
 
     def __init__(self, resource: str, directory: str = LOCK_DIRECTORY) -> None:
@@ -72,7 +72,8 @@ class Lock:
             time.sleep(0.2)
 
     def release(self) -> None:
-        """Close this process's descriptor."""
+        """Give the lock up, also for processes that inherited it: who is left when a run ends is a daemon."""
+        fcntl.flock(self.descriptor, fcntl.LOCK_UN)
         os.close(self.descriptor)
 
     def __enter__(self) -> Lock:

@@ -36,10 +36,12 @@ class Systemd(Runner):
         accept: Container[int] = (0,),
         data: bytes | None = None,
         timeout: float | None = None,
+        tied: bool = False,
     ) -> str:
         if isinstance(self.answer, CommandError):
             raise self.answer
         self.asked.append((tuple(argv), timeout))
+        assert not tied
         return self.answer if 0 in accept and data is None else ""
 
 

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -122,3 +123,26 @@ def test_a_killed_command_is_not_waited_for_by_who_has_left_its_session() -> Non
 
 def test_a_command_that_ends_in_time_is_as_without_a_limit() -> None:
     assert Runner().run(["echo", "done"], timeout=10.0) == "done\n"
+
+
+def test_a_tied_command_ends_with_the_process_that_started_it_and_inherits_nothing(tmp_path: Path) -> None:
+    started = tmp_path / "pid"
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        script = f"ls /proc/self/fd > {started}.fds; echo $$ > {started}; exec sleep 60"
+        Runner(inherit=(writer,)).run(["sh", "-c", script], tied=True)
+        os._exit(0)
+    os.close(writer)
+    while not started.exists() or not started.read_text().strip():
+        time.sleep(0.02)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    assert os.read(reader, 1) == b""
+    os.close(reader)
+    process = Path(f"/proc/{started.read_text().strip()}/stat")
+    deadline = time.monotonic() + 10
+    while process.exists() and process.read_text().split()[2] != "Z":
+        assert time.monotonic() < deadline, "it goes on"
+        time.sleep(0.02)
+    assert str(writer) not in Path(f"{started}.fds").read_text().split()

@@ -101,3 +101,17 @@ def test_a_command_that_was_not_given_the_lock_does_not_keep_it(tmp_path: Path) 
     finally:
         child.kill()
         child.wait()
+
+
+def test_a_daemon_that_inherited_the_lock_does_not_keep_it_when_the_run_has_ended(tmp_path: Path) -> None:
+    with Lock("pool", str(tmp_path)) as lock:
+        lock.acquire(0)
+        daemon = f"sleep 60 > /dev/null 2>&1 & echo $! > {tmp_path}/child"
+        Runner(inherit=(lock.descriptor,)).run(["sh", "-c", daemon])
+    pid = child_pid(tmp_path)
+    try:
+        with Lock("pool", str(tmp_path)) as again:
+            again.acquire(0)
+        assert Path(f"/proc/{pid}").exists()
+    finally:
+        os.kill(pid, signal.SIGKILL)

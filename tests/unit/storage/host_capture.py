@@ -46,8 +46,9 @@ class CapturedRunner(Runner):
         accept: Container[int] = (0,),
         data: bytes | None = None,
         timeout: float | None = None,
+        tied: bool = False,
     ) -> str:
-        del timeout
+        del timeout, tied
         if data is not None:
             raise AssertionError("no command that observers start reads its standard input")
         command = tuple(argv)

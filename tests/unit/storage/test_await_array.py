@@ -92,8 +92,9 @@ class Commands(Runner):
         accept: Container[int] = (0,),
         data: bytes | None = None,
         timeout: float | None = None,
+        tied: bool = False,
     ) -> str:
-        del accept, data, timeout
+        del accept, data, timeout, tied
         self.ran.append(tuple(argv))
         self.react()
         return ""

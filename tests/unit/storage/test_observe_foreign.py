@@ -147,9 +147,10 @@ class Answers(CapturedRunner):
         accept: Container[int] = (0,),
         data: bytes | None = None,
         timeout: float | None = None,
+        tied: bool = False,
     ) -> str:
         self.answers[tuple(argv)] = (0, self.text, "")
-        return super().run(argv, accept, data, timeout)
+        return super().run(argv, accept, data, timeout, tied)
 
 
 def test_an_old_signature_in_the_place_of_a_slice_is_foreign(tmp_path: Path) -> None:

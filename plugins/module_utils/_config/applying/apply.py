@@ -135,7 +135,7 @@ class Change:
 
     def run_validation(self, step: Validate) -> None:
         """Have the checker look at what is to be seen now."""
-        self.runner.run(step.argv, timeout=self.target.guards.validate_seconds)
+        self.runner.run(step.argv, timeout=self.target.guards.validate_seconds, tied=True)
 
     def _put_in_place(self, step: PutInPlace) -> None:
         self._record(replace(self._under_way, phase=SWAPPING))

@@ -23,11 +23,14 @@ DIRECTORY_MODE = 0o755
 
 def make_directories(directories: t.Iterable[str]) -> None:
     """Make directories that files need, outermost first."""
-    for path in directories:
-        with contextlib.suppress(FileExistsError):
-            os.mkdir(path, DIRECTORY_MODE)
-            os.chmod(path, DIRECTORY_MODE)
-            synchronize(os.path.dirname(path))
+    mask = os.umask(0)
+    try:
+        for path in directories:
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(path, DIRECTORY_MODE)
+                synchronize(os.path.dirname(path))
+    finally:
+        os.umask(mask)
 
 
 def remove_directories(directories: t.Iterable[str]) -> None:
