@@ -124,6 +124,9 @@ def test_a_run_that_is_killed_while_it_validates_leaves_nothing(edge: ConfigHost
     nobody_checks(edge)
     assert edge.mounts() == mounts
     assert edge.serves(TOY_DAEMON) == "old"
+    ended = edge.done(**TOY_DAEMON.set("old"))
+    assert ended.values["recovered"] == "put_back"
+    assert len(ended.titles) == 1
     edge.at_rest(**TOY_DAEMON.set("old"))
     assert edge.leftovers() == []
     assert edge.content("/etc", "/srv", "/tmp") == {
