@@ -9,6 +9,7 @@ MODULE = "fabric_toy"
 
 _CODE = """\
 // SPDX-License-Identifier: GPL-2.0
+#include <linux/errno.h>
 #include <linux/init.h>
 #include <linux/module.h>
 
@@ -23,7 +24,7 @@ MODULE_PARM_DESC(answer, "a number");
 static int __init fabric_toy_init(void)
 {{
 	pr_info("fabric_toy {version}: %d {says}\\n", answer);
-	return 0;
+	return {returns};
 }}
 
 static void __exit fabric_toy_exit(void)
@@ -61,12 +62,14 @@ class Toy:
     more: str = ""
     says: str = "ready"
     tagged: bool = True
+    loads: bool = True
 
     def files(self) -> dict[str, str]:
         """What it consists of."""
         tag = f'MODULE_VERSION("{self.version}");' if self.tagged else ""
+        returns = "0" if self.loads else "-ENODEV"
         return {
-            "fabric_toy.c": _CODE.format(version=self.version, says=self.says, tag=tag),
+            "fabric_toy.c": _CODE.format(version=self.version, says=self.says, tag=tag, returns=returns),
             "Makefile": _MAKEFILE.format(fails_for=self.fails_for),
             "dkms.conf": _CONF.format(name=NAME, version=self.version, more=self.more),
         }

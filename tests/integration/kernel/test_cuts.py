@@ -36,7 +36,7 @@ def test_a_chain_of_killed_runs_comes_to_the_same_end(builder: KernelHost) -> No
     builder.at_rest(**upgrade)
     everything = builder.everything()
     assert ".fabric-" not in everything
-    assert "/kernel/build" not in everything
+    assert "/kernel/build/" not in everything
     assert f"{NAME}/1.0" not in everything
     chained = everything
     builder.start_over()

@@ -18,7 +18,7 @@ def test_a_kernel_that_does_not_build_keeps_its_old_version(builder: KernelHost)
     broken = builder.toy(Toy("2.0", fails_for=builder.newer), replace_older=True)
     for _turn in range(2):
         result = builder.refused(**broken)
-        assert "fabric_toy.c:6:2: error: #error fabric_toy is not made for this kernel" in result.message
+        assert "fabric_toy.c:7:2: error: #error fabric_toy is not made for this kernel" in result.message
         assert len(result.values["failures"]) == 1
         assert builder.newer in result.values["failures"][0]
         assert builder.is_in_place(builder.older, "2.0")

@@ -143,7 +143,7 @@ def test_what_was_built_takes_its_place_whole_and_the_workshop_is_gone(folders: 
     here, _machine = work(make)
     here.carry_out(build(KERNEL), [build(KERNEL)], HOST)
     assert (there / "toy.ko").read_bytes() == b"made"
-    assert not (folders / "state/build").exists()
+    assert list((folders / "state/build").iterdir()) == []
     assert tree.leftovers("toy") == []
 
 

@@ -159,10 +159,8 @@ def merge(step: Build) -> None:
 
 
 def clean(shop: str) -> None:
-    """Remove a tree, and the directory of trees when it was the last."""
+    """Remove a tree. The directory of trees stays: another build may be making its own there."""
     shutil.rmtree(shop, ignore_errors=True)
-    with contextlib.suppress(OSError):
-        os.rmdir(os.path.dirname(shop))
 
 
 def _note_built(step: Build) -> None:
