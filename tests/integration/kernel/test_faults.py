@@ -68,7 +68,7 @@ def test_broken_trees_of_others_are_told_and_do_not_stop_ours(builder: KernelHos
     assert builder.is_in_place(builder.newer, "1.0")
     assert [each["module"] for each in result.values["broken"]] == ["lost/1.0", "stale/2.0"]
     assert [each["module"] for each in builder.info()["broken"]] == ["lost/1.0", "stale/2.0"]
-    assert any("lost/1.0" in each for each in result.values["warnings"])
+    assert "lost/1.0" in str(result.values["warnings"])
     builder.at_rest(**options)
     # Our own, when its source goes: refused, healed with the source, and removed without it.
     builder.sh(f"rm -rf /usr/src/{NAME}-1.0")
@@ -128,7 +128,7 @@ def test_kernels_that_cannot_be_built_for_are_told_apart(builder: KernelHost) ->
     result = builder.quartet(**excluding)
     assert f"Build {NAME}/1.0 for {builder.newer}" not in result.titles
     assert builder.kernel_of(result, builder.newer)["skipped"].startswith("BUILD_EXCLUSIVE_KERNEL is")
-    assert any(builder.newer in each for each in result.values["warnings"])
+    assert builder.newer in str(result.values["warnings"])
     assert builder.is_in_place(builder.older, "1.0")
     # Without headers.
     builder.sh(f"mv /lib/modules/{builder.newer}/build /root/build")
