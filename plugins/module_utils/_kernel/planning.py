@@ -249,11 +249,14 @@ class _Way:
         host = self.host
         in_use = {kernel.active for kernel in host.kernels.values()}
         in_use |= {kernel.version_in_place() for kernel in host.kernels.values()}
-        for version, tree in sorted(host.trees.items(), key=lambda item: version_key(item[0])):
-            if version not in in_use and is_newer(host.version, version):
-                self.take(Remove(host.name, version, bool(tree.broken), f"{host.version} has replaced it"))
-                if version in host.ours:
-                    self.take(RemoveSource(host.name, version, "it was put there for this"))
+        for version in sorted({*host.trees, *host.ours}, key=version_key):
+            if version in in_use or not is_newer(host.version, version):
+                continue
+            if version in host.trees:
+                broken = bool(host.trees[version].broken)
+                self.take(Remove(host.name, version, broken, f"{host.version} has replaced it"))
+            if version in host.ours:
+                self.take(RemoveSource(host.name, version, "it was put there for this"))
 
 
 def _removal(host: Host, want: Wanted) -> t.Iterator[KernelStep]:

@@ -31,7 +31,7 @@ def put_source(step: PutSource, files: Files) -> None:
     synchronize(new)
     stale = tree.built_kernels(step.name, step.version)
     os.makedirs(places.STATE, mode=0o755, exist_ok=True)
-    record = {"source": step.digest, "stale": stale}
+    record = {"name": step.name, "version": step.version, "source": step.digest, "stale": stale}
     replace_file(places.record(step.name, step.version), json.dumps(record))
     if os.path.lexists(place):
         os.rename(place, old)

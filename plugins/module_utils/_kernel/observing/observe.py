@@ -64,7 +64,7 @@ def observe_host(want: Wanted, given: Given, runner: Runner) -> Host:
         sources=frozenset(sources),
         source_digest=digest_of(read_directory(places.source(want.name, version))) if compared else "",
         wanted_digest=given.digest,
-        ours=frozenset([each for each in versions if tree.records(want.name, each) is not None]),
+        ours=frozenset(tree.our_versions(want.name)),
         broken=tree.broken_trees(),
         leftovers=tuple(tree.leftovers(want.name)),
         signing=signing_of(framework),

@@ -78,8 +78,7 @@ def kernels() -> list[str]:
 
 def has_headers(kernel: str) -> bool:
     """Whether modules can be built for a kernel, as DKMS finds out."""
-    base = f"{places.MODULES}/{kernel}"
-    return any(os.path.isdir(f"{base}/{each}/include") for each in ("build", "source"))
+    return os.path.isdir(f"{places.MODULES}/{kernel}/build/include")
 
 
 def active_versions(name: str) -> dict[tuple[str, str], str]:
@@ -152,6 +151,18 @@ def records(name: str, version: str) -> dict[str, t.Any] | None:
     except ValueError:
         return None
     return found if isinstance(found, dict) else None
+
+
+def our_versions(name: str) -> list[str]:
+    """Return the versions of a package whose source we have put in place, also when DKMS has lost them."""
+    found = []
+    for each in _names(places.STATE):
+        if each.startswith(f"{name}-") and each.endswith(".json"):
+            version = each[len(name) + 1 : -len(".json")]
+            record = records(name, version)
+            if record is not None and (record.get("name"), record.get("version")) == (name, version):
+                found.append(version)
+    return found
 
 
 def _is_stale(name: str, version: str, kernel: str) -> bool:
