@@ -36,7 +36,7 @@ def test_an_upgrade_replaces_a_version_once_the_new_one_is_proved(builder: Kerne
     for kernel in builder.kernels:
         assert builder.is_in_place(kernel, "2.0")
         assert builder.modinfo(kernel, "version") == "2.0"
-    assert "1.0" not in builder.dkms("status")
+    assert f"{NAME}/1.0" not in builder.dkms("status")
     # Another source under the same version is built anew.
     changed = builder.toy(Toy("2.0", says="steady"), jobs=2)
     again = builder.done(**changed)
