@@ -23,8 +23,8 @@ MODULE_PARM_DESC(answer, "a number");
 
 static int __init fabric_toy_init(void)
 {{
-	pr_info("fabric_toy {version}: %d {says}\\n", answer);
-	return {returns};
+    pr_info("fabric_toy {version}: %d {says}\\n", answer);
+    return {returns};
 }}
 
 static void __exit fabric_toy_exit(void)

@@ -200,16 +200,16 @@ function savedefault {
   fi
 }
 menuentry 'Debian GNU/Linux' --class debian $menuentry_id_option 'gnulinux-simple-1' {
-	linux	/boot/vmlinuz-6.1.0-57-amd64 root=UUID=1 ro quiet
-	initrd	/boot/initrd.img-6.1.0-57-amd64
+    linux    /boot/vmlinuz-6.1.0-57-amd64 root=UUID=1 ro quiet
+    initrd    /boot/initrd.img-6.1.0-57-amd64
 }
 submenu 'Advanced options for Debian GNU/Linux' $menuentry_id_option 'gnulinux-advanced-1' {
-	menuentry 'Debian GNU/Linux, with Linux 6.1.0-57-amd64' $menuentry_id_option 'gnulinux-57' {
-		linux	/boot/vmlinuz-6.1.0-57-amd64 root=UUID=1 ro
-	}
-	menuentry 'Debian GNU/Linux, with Linux 6.1.0-47-amd64' $menuentry_id_option 'gnulinux-47' {
-		linux	/boot/vmlinuz-6.1.0-47-amd64 root=UUID=1 ro
-	}
+    menuentry 'Debian GNU/Linux, with Linux 6.1.0-57-amd64' $menuentry_id_option 'gnulinux-57' {
+        linux    /boot/vmlinuz-6.1.0-57-amd64 root=UUID=1 ro
+    }
+    menuentry 'Debian GNU/Linux, with Linux 6.1.0-47-amd64' $menuentry_id_option 'gnulinux-47' {
+        linux    /boot/vmlinuz-6.1.0-47-amd64 root=UUID=1 ro
+    }
 }
 """
 

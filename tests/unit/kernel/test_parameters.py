@@ -54,8 +54,8 @@ def test_a_mistake_is_told_in_a_sentence(given: dict[str, Any], words: str) -> N
 
 def test_versions_are_in_the_order_that_people_mean() -> None:
     ordered = ["0.9", "1.0~rc1", "1.0", "1.0a", "1.0.1", "1.2", "1.10", "2"]
-    for one, other in itertools.pairwise(ordered):
-        assert is_newer(other, one), f"{other} is newer than {one}"
-        assert not is_newer(one, other)
+    for earlier, later in itertools.pairwise(ordered):
+        assert is_newer(later, earlier), f"{later} is newer than {earlier}"
+        assert not is_newer(earlier, later)
     assert newest(["6.1.0-9-amd64", "6.1.0-10-amd64"]) == "6.1.0-10-amd64"
     assert newest([]) == ""
