@@ -14,11 +14,11 @@ from tests.lab import Lab, LabError, take_down
 from tests.lab.recipe import RELEASES
 from tests.playbook import PlaybookFailed
 
-from . import grow, guarded, idle, planner, published
+from . import dkms, grow, guarded, idle, planner, published
 from .figures import Figure, table
 from .store import BenchmarkFailed, Store, topology
 
-NAMES = ("planner", "idle", "grow", "new-slice", "published", "guarded")
+NAMES = ("planner", "idle", "grow", "new-slice", "published", "guarded", "dkms")
 
 
 def _measure(names: Sequence[str], repeat: int, lab_name: str, release: str) -> Iterator[Figure]:
@@ -39,6 +39,9 @@ def _measure(names: Sequence[str], repeat: int, lab_name: str, release: str) -> 
     if "guarded" in names:
         _say("sets of files with nothing to do")
         yield from guarded.measure(f"{lab_name}-config", release, repeat)
+    if "dkms" in names:
+        _say("kernel modules, built and with nothing to do")
+        yield from dkms.measure(f"{lab_name}-dkms", release, repeat)
     if "new-slice" in names:
         with _store(lab_name, release, grow.NEW_SLICE) as store:
             _say("a new slice, again and again")

@@ -41,6 +41,22 @@ class StepUndone(StepFailed):
         super().__init__(message)
 
 
+class SetAside(Exception):
+    """A step failed, or builds on one that did, and what is left of the plan does not need it.
+
+    The run goes on, and raises :class:`Incomplete` at its end. The resource has to leave what was set aside out of
+    the plans of this run. Without a message nothing failed: the step turned out to be for nothing.
+    """
+
+
+class Incomplete(Exception):
+    """Everything was done but what was set aside; the rest is in the wanted state."""
+
+    def __init__(self, failures: t.Sequence[str]) -> None:
+        self.details = {"failures": list(failures)}  #: further values for the module to return
+        super().__init__(" ".join(failures))
+
+
 class NotConverged(Exception):
     """Every step was applied without an error, and yet the host is not in the wanted state."""
 
@@ -124,6 +140,8 @@ class Journal:
 
     plan: Plan = field(default_factory=Plan)
     done: list[Step] = field(default_factory=list)
+    aside: list[Step] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
 
     @property
     def changed(self) -> bool:
@@ -149,8 +167,8 @@ def converge(
     A step that reveals something ends a plan; the host is then observed and the rest is planned from there.
     With ``wait`` false the run ends at the first step that waits for unfinished work; that work and what is
     left of the plan are reported as pending. Raises :class:`Refusal` before anything is touched,
-    :class:`StillRunning` when a wait is too long, :class:`NotConverged` when the proof fails, and whatever
-    ``apply`` raises; ``journal`` then tells how far it came.
+    :class:`StillRunning` when a wait is too long, :class:`NotConverged` when the proof fails, :class:`Incomplete` when
+    steps were set aside, and whatever else ``apply`` raises; ``journal`` then tells how far it came.
     """
     journal = Journal() if journal is None else journal
     before = resource.observe()
@@ -183,14 +201,21 @@ def converge(
             f"All {len(journal.plan)} steps ran without an error, but the host is not in the wanted state. "
             f"Still to do: {titles}. Something else may be changing the same resource; look at it, then run again."
         )
+    if journal.failures:
+        raise Incomplete(journal.failures)
     return _outcome(resource, before, after, journal.plan, journal.changed, pending)
 
 
 def _carried_out_all(resource: Resource[S], plan: Plan, wait: bool, journal: Journal) -> bool:
     """Carry out ``plan``; return False when the run ends at a step that waits."""
     for step in plan:
-        if not _carried_out(resource, step, wait):
-            return False
+        try:
+            if not _carried_out(resource, step, wait):
+                return False
+        except SetAside as failure:
+            journal.aside.append(step)
+            journal.failures += [str(failure)] if str(failure) else []
+            continue
         journal.done.append(step)
     return True
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from .command import CommandError, MissingTool, Runner, require
 from .converge import (
+    Incomplete,
     Journal,
     NotConverged,
     ObservationFailed,
@@ -46,6 +47,7 @@ TOLD: tuple[type[Exception], ...] = (
     StepFailed,
     StillRunning,
     NotConverged,
+    Incomplete,
     OSError,
 )
 
@@ -129,11 +131,12 @@ def failure(error: Exception, journal: Journal) -> dict[str, t.Any]:
     text = _words(error)
     if journal.plan:
         done = f"{len(journal.done)} of {len(journal.plan)} steps were done"
-        next_step = journal.plan[len(journal.done)].title if len(journal.done) < len(journal.plan) else ""
+        passed = len(journal.done) + len(journal.aside)
+        next_step = journal.plan[passed].title if passed < len(journal.plan) else ""
         text += f" ({done}; stopped at: {next_step}.)" if next_step else f" ({done}.)"
     pending = [Pending(text).as_dict()] if isinstance(error, StillRunning) else []
     return {
-        **(error.details if isinstance(error, StepUndone) else {}),
+        **(error.details if isinstance(error, (StepUndone, Incomplete)) else {}),
         "msg": text,
         "changed": journal.changed and not isinstance(error, StepUndone),
         "plan": journal.plan.as_list(),

@@ -11,6 +11,7 @@ import json
 import pytest
 
 from ansible_collections.baremetal.fabric.plugins.module_utils._converge.converge import (
+    Incomplete,
     Journal,
     NotConverged,
     Pending,
@@ -19,7 +20,7 @@ from ansible_collections.baremetal.fabric.plugins.module_utils._converge.converg
     converge,
 )
 
-from .toy import Kiln, KilnResource
+from .toy import CrackedKiln, Kiln, KilnResource
 
 
 def test_every_step_is_carried_out_in_order_and_the_end_is_observed() -> None:
@@ -169,3 +170,25 @@ def test_plans_are_data() -> None:
         "reason": "too cold",
         "destructive": False,
     }
+
+
+def test_what_a_step_sets_aside_does_not_keep_the_rest_from_being_done() -> None:
+    kiln = CrackedKiln(Kiln(0, load="bowl"), 100, hidden="The bowl has cracked.")
+    journal = Journal()
+    with pytest.raises(Incomplete, match=r"^The bowl has cracked\.$") as failure:
+        converge(kiln, journal=journal)
+    assert failure.value.details == {"failures": ["The bowl has cracked."]}
+    assert [step.title for step in journal.done] == ["Heat to 100", "Wait for the load"]
+    assert [step.title for step in journal.aside] == ["Unload bowl"]
+    assert kiln.kiln.degrees == 100
+
+
+def test_a_step_that_was_for_nothing_is_no_failure_and_no_change() -> None:
+    outcome = converge(CrackedKiln(Kiln(0, load="bowl"), 0, hidden=""))
+    assert len(outcome.plan) == 1
+    assert not outcome.changed
+
+
+def test_what_is_set_aside_and_planned_again_is_not_taken_for_done() -> None:
+    with pytest.raises(NotConverged, match="Still to do: Unload bowl"):
+        converge(CrackedKiln(Kiln(0, load="bowl"), 100, hidden="The bowl has cracked.", visible=False))

@@ -22,7 +22,7 @@ from ansible_collections.baremetal.fabric.plugins.module_utils._converge.converg
 from ansible_collections.baremetal.fabric.plugins.module_utils._converge.lock import Lock
 from ansible_collections.baremetal.fabric.plugins.module_utils._converge.module import Task, look, run
 
-from .toy import Kiln, KilnResource
+from .toy import CrackedKiln, Kiln, KilnResource
 
 
 class Ended(Exception):
@@ -154,6 +154,14 @@ def test_a_failure_tells_what_was_done_and_where_it_stopped(kiln: KilnResource, 
     assert len(playbook.result["plan"]) == 4
     assert playbook.result["done"] == kiln.applied
     assert re.search(words, playbook.result["msg"])
+
+
+def test_a_failure_beside_which_the_rest_was_done_lists_what_failed() -> None:
+    playbook = play(Playbook(), CrackedKiln(Kiln(0, load="bowl"), 100, hidden="The bowl has cracked."))
+    assert playbook.failed
+    assert playbook.result["failures"] == ["The bowl has cracked."]
+    assert playbook.result["msg"] == "The bowl has cracked. (2 of 3 steps were done.)"
+    assert playbook.result["changed"] is True
 
 
 def test_work_that_goes_on_after_a_failed_wait_is_pending() -> None:

@@ -12,6 +12,7 @@ from ansible_collections.baremetal.fabric.plugins.module_utils._converge.converg
     Pending,
     Refusal,
     Resource,
+    SetAside,
     StillRunning,
 )
 from ansible_collections.baremetal.fabric.plugins.module_utils._converge.plan import Plan, Step
@@ -151,3 +152,20 @@ class KilnResource(Resource[Kiln]):
 
     def picture(self, state: Kiln) -> str:
         return f"{state.degrees} degrees, {state.load or 'empty'}"
+
+
+class CrackedKiln(KilnResource):
+    """Nobody can unload it, for the reason that is ``hidden``; it remembers that, unless it is not ``visible``."""
+
+    def __init__(self, kiln: Kiln, wanted: int, hidden: str = "", visible: bool = True) -> None:
+        super().__init__(kiln, wanted, hidden, visible=visible)
+        self.given_up = False
+
+    def plan(self, state: Kiln) -> Plan:
+        return Plan(step for step in super().plan(state) if not (self.given_up and isinstance(step, Unload)))
+
+    def apply(self, step: Step) -> None:
+        if isinstance(step, Unload):
+            self.given_up = self.visible
+            raise SetAside(self.hidden)
+        super().apply(step)

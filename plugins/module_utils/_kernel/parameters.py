@@ -1,0 +1,85 @@
+# Copyright (c) 2026, the baremetal.fabric developers
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# This module util is PRIVATE to the collection: it can change at any time.
+"""From the module's parameters to what is wanted, with every mistake told in one sentence."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+from .._converge.converge import Refusal
+from .model import ABSENT, ALL_INSTALLED, INSTALLED, Loading, Wanted
+
+Parameters = t.Mapping[str, t.Any]
+
+#: They are names of directories, and words of modprobe.d(5) and of DKMS's shell.
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,127}")
+_VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+:~-]{0,127}")
+_KERNEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+~-]{0,127}")
+_PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_MOST_JOBS = 64
+
+
+def wanted_module(parameters: Parameters) -> Wanted:
+    """Read the parameters of dkms_module. Raises :class:`Refusal`."""
+    name, version = parameters["name"], parameters["version"] or ""
+    if not _NAME.fullmatch(name):
+        raise Refusal(f"'{name}' is no name of a module; use the PACKAGE_NAME of its dkms.conf.")
+    if version and not _VERSION.fullmatch(version):
+        raise Refusal(f"'{version}' is no version; use the PACKAGE_VERSION of the dkms.conf.")
+    if not 1 <= parameters["jobs"] <= _MOST_JOBS:
+        raise Refusal(f"jobs is {parameters['jobs']}; say how many kernels are built side by side, 1 to {_MOST_JOBS}.")
+    source = parameters["source"] or {}
+    want = Wanted(
+        name=name,
+        version=version,
+        state=parameters["state"],
+        directory=source.get("directory") or "",
+        archive=source.get("archive") or "",
+        kernels=_kernels(parameters["kernels"]),
+        jobs=parameters["jobs"],
+        loading=_loading(parameters["load"] or {}),
+        replace_older=parameters["replace_older"],
+        allow_downgrade=parameters["allow_downgrade"],
+        wait_seconds=float(parameters["wait_timeout"]),
+    )
+    _check(want)
+    return want
+
+
+def _kernels(given: t.Sequence[str]) -> tuple[str, ...]:
+    for kernel in given:
+        if not _KERNEL.fullmatch(kernel):
+            raise Refusal(f"'{kernel}' is no kernel release; uname -r prints one, and so does ls /lib/modules.")
+    if not given:
+        raise Refusal("kernels is empty; name releases, or leave it out for all that are installed.")
+    return tuple(dict.fromkeys(given))
+
+
+def _loading(given: Parameters) -> Loading:
+    parameters = {str(key): _text(value) for key, value in (given.get("parameters") or {}).items()}
+    for key, value in parameters.items():
+        if not _PARAMETER.fullmatch(key):
+            raise Refusal(f"'{key}' is no name of a module's parameter.")
+        if "\n" in value or '"' in value:
+            raise Refusal(f"The value of the parameter '{key}' has a quote or a line break; modprobe reads neither.")
+    return Loading(bool(given.get("now")), bool(given.get("persist")), parameters)
+
+
+def _text(value: t.Any) -> str:
+    return ("N", "Y")[value] if isinstance(value, bool) else str(value)
+
+
+def _check(want: Wanted) -> None:
+    loads = want.loading.now or want.loading.persist or bool(want.loading.parameters)
+    if loads and want.state != INSTALLED:
+        raise Refusal(f"load needs state=installed; with state={want.state} there is nothing to load.")
+    if want.state != ABSENT:
+        return
+    if want.directory or want.archive:
+        raise Refusal("source makes no sense with state=absent; leave it out.")
+    if want.kernels != (ALL_INSTALLED,):
+        raise Refusal("state=absent removes the module from all kernels; leave kernels out.")

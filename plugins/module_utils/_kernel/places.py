@@ -1,0 +1,78 @@
+# Copyright (c) 2026, the baremetal.fabric developers
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# This module util is PRIVATE to the collection: it can change at any time.
+"""Where DKMS, the kernel and we keep things. Pure."""
+
+from __future__ import annotations
+
+DKMS = "/usr/sbin/dkms"
+#: dkms(8), --dkmstree, --sourcetree and --installtree.
+TREE = "/var/lib/dkms"
+SOURCES = "/usr/src"
+MODULES = "/lib/modules"
+LOADED = "/sys/module"
+BOOT = "/boot"
+
+STATE = "/var/lib/baremetal.fabric/kernel"
+MODULES_LOAD = "/etc/modules-load.d"
+MODPROBE = "/etc/modprobe.d"
+
+#: Module files, plain and as kernels want them compressed (CONFIG_MODULE_COMPRESS_*).
+SUFFIXES = (".ko", ".ko.xz", ".ko.zst", ".ko.gz")
+
+
+def source(name: str, version: str) -> str:
+    """Where DKMS looks for a source."""
+    return f"{SOURCES}/{name}-{version}"
+
+
+def staged_source(name: str, version: str) -> str:
+    """Where a source waits until it is complete."""
+    return f"{SOURCES}/.{name}-{version}.fabric-new"
+
+
+def replaced_source(name: str, version: str) -> str:
+    """Where the former source is while it is replaced."""
+    return f"{SOURCES}/.{name}-{version}.fabric-old"
+
+
+def added(name: str, version: str) -> str:
+    """What DKMS has of a version."""
+    return f"{TREE}/{name}/{version}"
+
+
+def built(name: str, version: str, kernel: str, arch: str) -> str:
+    """What DKMS has built of a version for a kernel."""
+    return f"{TREE}/{name}/{version}/{kernel}/{arch}"
+
+
+def active(name: str, kernel: str, arch: str) -> str:
+    """DKMS's link to the version that is installed for a kernel."""
+    return f"{TREE}/{name}/kernel-{kernel}-{arch}"
+
+
+def record(name: str, version: str) -> str:
+    """What we know of a source that we have put in place."""
+    return f"{STATE}/{name}-{version}.json"
+
+
+def workshop(name: str, version: str, kernel: str) -> str:
+    """The tree of its own in which a version is built for a kernel."""
+    return f"{STATE}/build/{name}-{version}-{kernel}"
+
+
+def log(name: str, version: str, kernel: str) -> str:
+    """What the compiler said of a build that failed; it is gone with the next that does not."""
+    return f"{STATE}/logs/{name}-{version}-{kernel}.log"
+
+
+def loading(name: str) -> str:
+    """The file that has a module loaded at boot (modules-load.d(5))."""
+    return f"{MODULES_LOAD}/{name}.conf"
+
+
+def options(name: str) -> str:
+    """The file with a module's parameters (modprobe.d(5))."""
+    return f"{MODPROBE}/{name}.conf"

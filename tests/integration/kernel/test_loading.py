@@ -1,0 +1,67 @@
+"""Modules in a kernel of their own: loaded, replaced, put back, and there after a boot."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from tests.integration.kernel.kernel_host import KernelHost
+from tests.integration.kernel.places import HOST, TOOLS
+from tests.integration.kernel.sources import MODULE, NAME, Toy
+from tests.lab import Lab
+from tests.lab.recipe import RELEASES
+
+#: An emulated host takes its time, above all to compile.
+BOOT_SECONDS = 300.0
+
+
+@pytest.fixture
+def machine(request: pytest.FixtureRequest) -> Iterator[KernelHost]:
+    """A host with a kernel of its own, and the headers of that kernel."""
+    packages = [*TOOLS, "linux-headers-amd64"]
+    host = {"kind": "qemu", "release": request.param, "memory": "2G", "packages": packages}
+    name = f"kernel-load-{request.param}-{os.getpid()}"
+    with Lab.from_topology({"hosts": {HOST: host}}, name=name) as lab:
+        lab[HOST].wait_booted(BOOT_SECONDS)
+        machine = KernelHost(lab[HOST], release=request.param)
+        machine.install()
+        machine.kernels = (machine.run("uname", "-r").strip(),)
+        yield machine
+
+
+def loaded(machine: KernelHost, what: str) -> str:
+    """What the kernel tells of the module that is loaded."""
+    return machine.read(f"/sys/module/{MODULE}/{what}")
+
+
+@pytest.mark.slow
+@pytest.mark.qemu
+@pytest.mark.proof(area="kernel", line=3, title="In a kernel: loaded, replaced, kept, put back, and there after a boot")
+@pytest.mark.parametrize("machine", RELEASES, indirect=True)
+def test_a_module_stays_loaded_until_a_better_one_is(machine: KernelHost) -> None:
+    load = {"now": True, "persist": True, "parameters": {"answer": 7}}
+    options = {"kernels": ["running"], "load": load}
+    machine.done(**machine.toy(Toy("1.0"), **options))
+    kernel = machine.newer
+    assert loaded(machine, "parameters/answer") == "7"
+    assert loaded(machine, "srcversion") == machine.modinfo(kernel, "srcversion")
+    machine.at_rest(**machine.toy(Toy("1.0"), **options))
+    # It does not compile: the old one stays in place and loaded.
+    before = loaded(machine, "srcversion")
+    machine.refused(**machine.toy(Toy("2.0", fails_for=kernel), **options))
+    assert loaded(machine, "srcversion") == before
+    # It compiles and does not load: the old one comes back.
+    refused = machine.refused(**machine.toy(Toy("3.0", loads=False), **options))
+    assert "1.0 is installed and loaded again" in refused.message
+    assert loaded(machine, "srcversion") == before
+    assert machine.is_in_place(kernel, "1.0")
+    # It does both.
+    machine.done(**machine.toy(Toy("4.0"), **options))
+    assert loaded(machine, "version") == "4.0"
+    (module,) = machine.info(NAME)["modules"]
+    assert (module["next_boot"]["kernel"], module["next_boot"]["ready"]) == (kernel, True)
+    machine.host.reboot()
+    machine.host.wait_booted(BOOT_SECONDS)
+    assert (loaded(machine, "version"), loaded(machine, "parameters/answer")) == ("4.0", "7")
