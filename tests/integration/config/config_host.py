@@ -50,10 +50,7 @@ def sent(options: Options) -> Options:
     """Options as the action plugin hands them to the module: contents encoded."""
     if "files" not in options:
         return options
-    files = [
-        {**each, "content": _encoded(each["content"])} if "content" in each else each
-        for each in options["files"]
-    ]
+    files = [{**each, "content": _encoded(each["content"])} if "content" in each else each for each in options["files"]]
     return {**options, "files": files}
 
 
