@@ -108,8 +108,8 @@ attributes:
 notes:
   - Needs root, or C(CAP_BPF) and C(CAP_NET_ADMIN) for the host's own tables; and Linux 5.15 or newer on a 64-bit
     little-endian architecture.
-  - O(routes) needs the kernel's C(veth), which stays loaded where it is a module. A million IPv6 routes take half a
-    GiB of memory while they are there.
+  - O(routes) needs the kernel's C(veth), which stays loaded where it is a module. A million IPv6 routes take
+    800 MiB of memory while they are there.
 seealso:
   - plugin: baremetal.fabric.histogram
     plugin_type: filter
