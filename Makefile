@@ -69,6 +69,10 @@ proof: bootstrap ## Run every acceptance line, or those of an area: make proof A
 bench: bootstrap ## Measure and print ratios against doing the same by hand
 	@$(RUN) tests.benchmarks $(ARGS)
 
+.PHONY: bpf
+bpf: bootstrap ## Build the BPF program that plugins carry from its source in bpf/
+	@$(RUN) tests.bpf
+
 .PHONY: docs
 docs: bootstrap ## Build the documentation as HTML
 	@$(RUN) tests.gates docs

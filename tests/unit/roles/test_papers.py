@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.parameters import FIREWALL_SPEC
+from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.benchmark.parameters import BENCHMARK_SPEC
 from ansible_collections.baremetal.fabric.plugins.module_utils._storage.parameters import RAID_POOL_SPEC
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -33,6 +34,8 @@ class Role:
     unused: frozenset[str] = frozenset()
     #: Where the role's default is another one, because it is run by people and schedulers.
     different: frozenset[str] = frozenset()
+    #: Options without a variable that get an element of a list each time.
+    looped: frozenset[str] = frozenset()
 
     @property
     def folder(self) -> Path:
@@ -67,7 +70,15 @@ DOCKER_FIREWALL = Role(
     unused=frozenset({"confirm"}),
     different=frozenset({"confirm_timeout"}),
 )
-ROLES = (STORAGE_POOL, DOCKER_FIREWALL)
+KERNEL_BENCHMARK = Role(
+    name="kernel_benchmark",
+    module="baremetal.fabric.kernel_benchmark",
+    options=BENCHMARK_SPEC,
+    own=frozenset({"kernel_benchmark_sizes"}),
+    unused=frozenset({"routes"}),
+    looped=frozenset({"routes"}),
+)
+ROLES = (STORAGE_POOL, DOCKER_FIREWALL, KERNEL_BENCHMARK)
 OPTIONS = [(role, option) for role in ROLES for option in sorted(set(role.options) - role.unused)]
 
 each_role = pytest.mark.parametrize("role", ROLES, ids=lambda role: role.name)
@@ -109,9 +120,9 @@ def test_the_readme_lists_every_variable_once(role: Role) -> None:
 def test_the_task_passes_every_variable_on(role: Role) -> None:
     tasks = _yaml(role.folder / "tasks" / "main.yml")
     arguments = next(task for task in tasks if role.module in task)[role.module]
-    assert set(arguments) == set(role.options) - role.unused
+    assert set(arguments) == set(role.options) - role.unused | role.looped
     for option, value in arguments.items():
-        assert role.variable(option) in value
+        assert ("item" if option in role.looped else role.variable(option)) in value
 
 
 SURVEYS = [
