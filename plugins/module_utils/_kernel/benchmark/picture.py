@@ -50,9 +50,9 @@ def histogram(buckets: t.Sequence[Bucket], width: int) -> str:
     for label, count in zip(labels, counts):
         passed += count
         own = round(width * count / total)
-        bar = (_OWN * own).ljust(round(width * passed / total), _BEFORE)
+        drawn = (_OWN * own).ljust(round(width * passed / total), _BEFORE)
         shares = f"{100 * count / total:5.1f}% {100 * passed / total:5.1f}%"
-        lines.append(f"{label:>{left}} │{bar[:width]:{width}}│ {count:>{right}} {shares}")
+        lines.append(f"{label:>{left}} │{drawn[:width]:{width}}│ {count:>{right}} {shares}")
     return "\n".join(lines) + "\n"
 
 
