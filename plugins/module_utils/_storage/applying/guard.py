@@ -52,7 +52,9 @@ def grow(step: GrowArray, execution: Execution) -> None:
         )
     _make_directory(execution.host.at(DIRECTORY), 0o700)
     _end_leftover(step.array, execution)
-    _write_back(step.guard, execution)
+    guard = _with_volumes(step.array, step.node, step.guard, execution)
+    step = replace(step, guard=guard)
+    _write_back(guard, execution)
     started = time.monotonic()
 
     def left() -> float:
