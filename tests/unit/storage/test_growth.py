@@ -32,20 +32,21 @@ from ansible_collections.baremetal.fabric.plugins.module_utils._storage.model im
     WantedVolume,
 )
 from ansible_collections.baremetal.fabric.plugins.module_utils._storage.steps.arrays import (
-    AddMembers,
     AwaitArray,
-    ContinueReshape,
     CreateArray,
-    EndGuard,
-    GrowArray,
-    LiftSuspension,
     PauseCheck,
     RebuildInitramfs,
-    ReplaceMember,
-    RevertReshape,
     StartArray,
     ThawArray,
     WakeArray,
+)
+from ansible_collections.baremetal.fabric.plugins.module_utils._storage.steps.members import AddMembers, ReplaceMember
+from ansible_collections.baremetal.fabric.plugins.module_utils._storage.steps.reshapes import (
+    ContinueReshape,
+    EndGuard,
+    GrowArray,
+    LiftSuspension,
+    RevertReshape,
 )
 from tests.unit.storage.simulated_host import SimulatedHost, pool_of
 

@@ -26,7 +26,7 @@ from ..model import MIB
 from ..observing.host import Device
 from ..observing.kept import mapped_on, read_kept
 from ..observing.sysfs import KernelArray, KernelMember, read_uses
-from ..steps.arrays import EndGuard, GrowArray, Guard, RevertReshape, disarm, guard_unit
+from ..steps.reshapes import EndGuard, GrowArray, Guard, RevertReshape, disarm, guard_unit
 from . import arrays
 from .execution import Execution, until
 
