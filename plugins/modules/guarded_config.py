@@ -185,6 +185,8 @@ options:
           ca_file:
             description:
               - File with the certificates that are trusted. By default those of the host.
+              - Python 3.13 and later, as in Debian 13, trust an authority only if its certificate has the extensions
+                that RFC 5280 asks for, such as the key usage.
             type: path
       http:
         description:
