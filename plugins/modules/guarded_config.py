@@ -73,7 +73,8 @@ options:
         default: root
       mode:
         description:
-          - Permissions of the file, in octal digits such as V("0640").
+          - Permissions of the file, in octal digits and quotes such as V("0640"). A number is refused, since nobody can
+            tell what V(644) was meant to be.
         type: raw
         default: "0644"
       no_log:
