@@ -73,7 +73,8 @@ options:
         default: root
       mode:
         description:
-          - Permissions of the file, in octal digits such as V("0640").
+          - Permissions of the file, in octal digits and quotes such as V("0640"). A number is refused, since nobody can
+            tell what V(644) was meant to be.
         type: raw
         default: "0644"
       no_log:
@@ -185,6 +186,8 @@ options:
           ca_file:
             description:
               - File with the certificates that are trusted. By default those of the host.
+              - Python 3.13 and later, as in Debian 13, trust an authority only if its certificate has the extensions
+                that RFC 5280 asks for, such as the key usage.
             type: path
       http:
         description:

@@ -40,15 +40,10 @@ def _identifier(text: str, what: str, path: str, look: t.Callable[[str], int]) -
 
 
 def _mode(given: t.Any, path: str) -> int:
-    if isinstance(given, int) and not isinstance(given, bool):
-        mode = given  # YAML has read 0640 as an octal number
-    elif isinstance(given, str) and _OCTAL.fullmatch(given):
-        mode = int(given, 8)
-    else:
-        mode = -1
-    if not 0 <= mode <= 0o7777:
+    # Of a number nobody can tell whether YAML has read 0644 as octal digits or somebody wrote 644.
+    if not isinstance(given, str) or not _OCTAL.fullmatch(given):
         raise Refusal(f"'{given}' is no mode for {path}; write octal digits in quotes, such as \"0640\".")
-    return mode
+    return int(given, 8)
 
 
 def _content(given: Parameters, path: str) -> bytes:

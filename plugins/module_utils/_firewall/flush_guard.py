@@ -19,7 +19,7 @@ from __future__ import annotations
 import typing as t
 
 from .formats.nft_text import Line, opened
-from .model import PROTOCOLS, Policy, Ports, Rule, Wanted
+from .model import PROTOCOLS, Policy, Rule, Wanted, joined
 from .ruleset import GUARD, NAME, opening, port_key, served_rules, tracked_rules
 
 SIGN = f"Closes ports while {NAME} is loaded; left over if it stays"
@@ -88,14 +88,3 @@ def _is_open(policy: Policy) -> bool:
 def _key(address: str) -> str:
     version = 0 if not address else 6 if ":" in address else 4
     return port_key(version).replace(" . ", f" {address} ")
-
-
-def joined(ports: t.Iterable[Ports]) -> list[Ports]:
-    """Return the same ports as few ranges, sorted."""
-    found: list[Ports] = []
-    for each in sorted(ports):
-        if found and each.first <= found[-1].last + 1:
-            found[-1] = Ports(found[-1].first, max(found[-1].last, each.last))
-        else:
-            found.append(each)
-    return found

@@ -33,6 +33,17 @@ class Ports:
         return self.first <= port <= self.last
 
 
+def joined(ports: t.Iterable[Ports]) -> tuple[Ports, ...]:
+    """Return the same ports as few ranges, sorted: an interval map holds none twice."""
+    found: list[Ports] = []
+    for each in sorted(ports):
+        if found and each.first <= found[-1].last + 1:
+            found[-1] = Ports(found[-1].first, max(found[-1].last, each.last))
+        else:
+            found.append(each)
+    return tuple(found)
+
+
 @dataclass(frozen=True)
 class Policy:
     """Who may open connections to some of the host's ports.

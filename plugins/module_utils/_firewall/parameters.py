@@ -13,7 +13,7 @@ import typing as t
 
 from .._converge.converge import Refusal
 from .addresses import BadAddress, canonical, merged, parse_network
-from .model import PROTOCOLS, Policy, Ports, Wanted
+from .model import PROTOCOLS, Policy, Ports, Wanted, joined
 
 Parameters = t.Mapping[str, t.Any]
 
@@ -62,17 +62,6 @@ def _ports(policy: str, text: str) -> Ports:
     return Ports(first, last)
 
 
-def _joined(ports: t.Iterable[Ports]) -> tuple[Ports, ...]:
-    """Ranges that touch or overlap become one: an interval map holds none twice."""
-    found: list[Ports] = []
-    for each in sorted(ports):
-        if found and each.first <= found[-1].last + 1:
-            found[-1] = Ports(found[-1].first, max(found[-1].last, each.last))
-        else:
-            found.append(each)
-    return tuple(found)
-
-
 def _sources(policy: str, texts: t.Iterable[str]) -> dict[int, tuple[str, ...]]:
     ranges: dict[int, list[tuple[int, int]]] = {4: [], 6: []}
     for text in texts:
@@ -103,7 +92,7 @@ def _policy(given: Parameters) -> Policy:
     policy = Policy(
         name=name,
         protocol=given["protocol"],
-        ports=_joined(_ports(name, text) for text in given["ports"]),
+        ports=joined(_ports(name, text) for text in given["ports"]),
         host_address=_host_address(name, given.get("host_address") or ""),
         sources_4=sources[4],
         sources_6=sources[6],

@@ -35,15 +35,9 @@ from .repair import drop_failed, repair, replace_members
 from .size import human
 from .steps.arrays import (
     AwaitArray,
-    ContinueReshape,
     CreateArray,
-    EndGuard,
-    GrowArray,
-    Guard,
-    LiftSuspension,
     RebuildInitramfs,
     RecordArrays,
-    RevertReshape,
     SetBitmap,
     StartArray,
     ThawArray,
@@ -51,6 +45,7 @@ from .steps.arrays import (
     noun,
 )
 from .steps.disks import MoveBackupTable, PoolStep, TellKernel, WipeDisk
+from .steps.reshapes import ContinueReshape, EndGuard, GrowArray, Guard, LiftSuspension, RevertReshape
 from .volumes import plan_group, plan_volumes
 
 #: Far more rounds than any plan needs; a plan that does not end is a defect and must not hang a host.

@@ -12,8 +12,9 @@ import typing as t
 from .eligible import prepared_on, stray_on, usable_disks
 from .layout import Carver
 from .phases import Steps, partition_steps, settle
-from .steps.arrays import AddMembers, AwaitArray, CancelReplacement, DropMembers, PauseCheck, ReplaceMember, WakeArray
+from .steps.arrays import AwaitArray, PauseCheck, WakeArray
 from .steps.disks import ReleaseDisk
+from .steps.members import AddMembers, CancelReplacement, DropMembers, ReplaceMember
 
 if t.TYPE_CHECKING:
     from .model import Array, Disk, Pool, Wanted

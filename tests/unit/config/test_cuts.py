@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -77,11 +78,10 @@ def after_calls(number: int, monkeypatch: pytest.MonkeyPatch, work: Callable[[],
 
 
 def tree(folder: Path) -> dict[str, tuple[str, int]]:
-    """Every file below a folder with its content and mode, those beside the live ones too."""
+    """Every file and directory below a folder with its content and mode, those beside the live ones too."""
     return {
-        str(path.relative_to(folder)): (path.read_text(), path.stat().st_mode & 0o7777)
+        str(path.relative_to(folder)): (path.read_text() if path.is_file() else "", path.stat().st_mode & 0o7777)
         for path in sorted(folder.rglob("*"))
-        if path.is_file()
     }
 
 
@@ -189,6 +189,26 @@ def test_files_that_were_there_before_the_first_set_can_come_back(live: Path) ->
     before = run({**declared(), "state": "previous"})
     assert tree(live) == {"a": ("by hand\n", 0o644)}
     assert before.changed
+
+
+def test_a_directory_goes_with_the_last_file_that_needed_it(live: Path) -> None:
+    old, new = sets(live)
+    run(new)
+    assert tree(live)["new/sub"] == ("", 0o755)
+    run(old)
+    assert not (live / "new").exists()
+
+
+def test_the_end_of_the_connection_is_not_that_of_the_run(live: Path) -> None:
+    old, new = sets(live)
+    run(old)
+    hang_up = command("sh", "-c", "kill -HUP $PPID")
+    before = signal.getsignal(signal.SIGHUP)
+    try:
+        assert run({**new, "verify": [hang_up]}).changed
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert (live / "a").read_text() == "new a\n"
 
 
 def test_a_live_link_stays_and_its_file_changes(live: Path) -> None:

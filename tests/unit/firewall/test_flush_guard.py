@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 
 from ansible_collections.baremetal.fabric.plugins.module_utils._firewall import places
 from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.backends import NFTABLES
-from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.flush_guard import guard_lines, joined
+from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.flush_guard import guard_lines
 from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.host import Host
-from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.model import Ports, Wanted
+from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.model import Ports, Wanted, joined
 from tests.unit.firewall.declared import declared, policy, wishes
 
 EVERYBODY = ["0.0.0.0/0", "::/0"]

@@ -6,11 +6,22 @@
 
 from __future__ import annotations
 
+import typing as t
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
+from ansible_collections.baremetal.fabric.plugins.module_utils._storage.eligible import usable_disks
 from ansible_collections.baremetal.fabric.plugins.module_utils._storage.growth import after_step, plan_pool
-from ansible_collections.baremetal.fabric.plugins.module_utils._storage.layout import usable_capacity
-from ansible_collections.baremetal.fabric.plugins.module_utils._storage.model import MIB, Array, Disk, Pool, Wanted
+from ansible_collections.baremetal.fabric.plugins.module_utils._storage.layout import allocate, usable_capacity
+from ansible_collections.baremetal.fabric.plugins.module_utils._storage.model import (
+    MIB,
+    Array,
+    Disk,
+    Pool,
+    Size,
+    Wanted,
+    WantedVolume,
+)
 
 
 @dataclass
@@ -89,3 +100,47 @@ def pool_of(*sizes: int, **want: object) -> SimulatedHost:
         host.plug(size)
     host.run()
     return host
+
+
+def check_end(host: SimulatedHost) -> None:
+    assert not plan_pool(host.pool, host.want)
+    growth = allocate(host.pool, host.want, usable_disks(host.pool, host.want))
+    assert not growth.joins
+    assert not growth.new
+    assert all(array.settled and array.whole for array in host.pool.arrays)
+    group = host.pool.group
+    assert group is not None
+    assert {volume.array for volume in group.volumes} == {array.name for array in host.pool.arrays}
+    for array in host.pool.arrays:
+        assert len({member.disk for member in array.members}) == len(array.members) == array.devices
+    for disk in host.pool.disks:
+        spans = sorted((part.start, part.end) for part in disk.partitions)
+        assert all(end <= start for (_first, end), (start, _last) in pairwise(spans))
+        assert all(start >= MIB and end <= disk.usable_end for start, end in spans)
+
+
+VOLUMES = (
+    WantedVolume("bits", Size(bytes=20 * MIB), "ext4", "/srv/bits"),
+    WantedVolume("share", Size(percent=30), "ext4", "/srv/share"),
+    WantedVolume("rest", Size(free=True), "ext4", "/srv/rest"),
+)
+
+
+def change_disk(host: SimulatedHost, number: int, **facts: t.Any) -> None:
+    node = f"/dev/sd{number}x"
+    disks = tuple(replace(disk, **facts) if disk.node == node else disk for disk in host.pool.disks)
+    host.pool = replace(host.pool, disks=disks)
+
+
+def grow_disks(host: SimulatedHost, *numbers: int) -> None:
+    """Give disks 300 MiB more, as a hypervisor does."""
+    for number in numbers:
+        disk = host.pool.disk(f"/dev/sd{number}x")
+        assert disk is not None
+        grown = replace(disk, size=disk.size + 300 * MIB)
+        change_disk(host, number, size=grown.size, gpt_end=grown.usable_end)
+
+
+def with_first(host: SimulatedHost, **facts: t.Any) -> None:
+    first, *rest = host.pool.arrays
+    host.pool = replace(host.pool, arrays=(replace(first, **facts), *rest))

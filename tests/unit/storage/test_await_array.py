@@ -23,11 +23,8 @@ from ansible_collections.baremetal.fabric.plugins.module_utils._storage.applying
 from ansible_collections.baremetal.fabric.plugins.module_utils._storage.applying.execution import Execution
 from ansible_collections.baremetal.fabric.plugins.module_utils._storage.observing.host import Host
 from ansible_collections.baremetal.fabric.plugins.module_utils._storage.observing.sysfs import read_array
-from ansible_collections.baremetal.fabric.plugins.module_utils._storage.steps.arrays import (
-    AwaitArray,
-    LiftSuspension,
-    ThawArray,
-)
+from ansible_collections.baremetal.fabric.plugins.module_utils._storage.steps.arrays import AwaitArray, ThawArray
+from ansible_collections.baremetal.fabric.plugins.module_utils._storage.steps.reshapes import LiftSuspension
 
 #: A whole array at rest, as Linux 6.12 shows it.
 AT_REST = {

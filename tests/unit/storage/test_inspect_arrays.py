@@ -10,10 +10,10 @@ from ansible_collections.baremetal.fabric.plugins.module_utils._storage.formats.
 from ansible_collections.baremetal.fabric.plugins.module_utils._storage.model import LINUX_RAID, Partition, Superblock
 from ansible_collections.baremetal.fabric.plugins.module_utils._storage.observing.arrays import (
     Claim,
-    Piece,
     choose,
     fresh,
 )
+from ansible_collections.baremetal.fabric.plugins.module_utils._storage.observing.disks import Piece
 from ansible_collections.baremetal.fabric.plugins.module_utils._storage.observing.sysfs import KernelArray
 
 SPARE, FAULTY = 0xFFFF, 0xFFFE

@@ -18,7 +18,7 @@ from ansible_collections.baremetal.fabric.plugins.module_utils._storage.formats.
     reverted,
 )
 from ansible_collections.baremetal.fabric.plugins.module_utils._storage.model import MIB, Array, Partition
-from ansible_collections.baremetal.fabric.plugins.module_utils._storage.observing.arrays import Piece
+from ansible_collections.baremetal.fabric.plugins.module_utils._storage.observing.disks import Piece
 from ansible_collections.baremetal.fabric.plugins.module_utils._storage.observing.host import Host
 from ansible_collections.baremetal.fabric.plugins.module_utils._storage.observing.kept import (
     can_be_put_back,

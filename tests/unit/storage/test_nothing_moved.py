@@ -18,7 +18,8 @@ from ansible_collections.baremetal.fabric.plugins.module_utils._storage.formats.
     parse,
 )
 from ansible_collections.baremetal.fabric.plugins.module_utils._storage.model import MIB, Partition
-from ansible_collections.baremetal.fabric.plugins.module_utils._storage.observing.arrays import Piece, nothing_moved
+from ansible_collections.baremetal.fabric.plugins.module_utils._storage.observing.arrays import nothing_moved
+from ansible_collections.baremetal.fabric.plugins.module_utils._storage.observing.disks import Piece
 from ansible_collections.baremetal.fabric.plugins.module_utils._storage.observing.host import Host
 
 from .test_superblock import backup, superblock

@@ -21,7 +21,6 @@ from .control_socket import conversation
 RECONFIGURED = 3
 IN_PROGRESS = 4
 QUEUED = 5
-SHUTTING_DOWN = 6
 STATUS = 13
 UNQUEUED = 17
 CONFIRMED = 18
@@ -29,32 +28,24 @@ NOTHING_TO_DO = 19
 CONFIGURATION_OK = 20
 VERSION = 1000
 PROTOCOL = 1002
-CONFIGURATION_ERROR = 8002
-#: From here on a reply is an error: 8xxx at run time, 9xxx of the command itself.
-FIRST_ERROR = 8000
+
+#: A configuration was accepted; protocols may still be on their way (see :func:`await_settled`).
+TAKEN = frozenset((RECONFIGURED, IN_PROGRESS, QUEUED, UNQUEUED))
 
 #: Seconds between two looks at a reconfiguration that is under way.
 LOOK_EVERY = 0.1
 
 _CODED = re.compile(r"(\d{4})([ -])(.*)")
 _LAST_LINE = re.compile(rb"(?:\A|\n)\d{4} [^\n]*\n\Z")
-_PLACE = re.compile(r"(?P<path>/.*?):(?P<line>\d+):\d+ ")
 
 
 class BirdRefused(Exception):
-    """BIRD did not do what it was asked, in its own words.
-
-    ``code`` is that of its reply. ``path`` and ``line`` are where its configuration is wrong, None where it does not
-    tell.
-    """
+    """BIRD did not do what it was asked, in its own words; ``code`` is that of its reply."""
 
     def __init__(self, command: str, code: int, words: str) -> None:
         self.command = command
         self.code = code
         self.words = words
-        place = _PLACE.match(words) if code == CONFIGURATION_ERROR else None
-        self.path: str | None = place.group("path") if place else None
-        self.line: int | None = int(place.group("line")) if place else None
         super().__init__(f"BIRD answers '{command}' with: {words or f'code {code:04d}'}")
 
 
@@ -85,20 +76,6 @@ class Reply:
     def of(self, code: int) -> tuple[str, ...]:
         """Return the text of each line with ``code``."""
         return tuple(line.text for line in self.lines if line.code == code)
-
-
-class Reconfiguration(enum.Enum):
-    """How a request for another configuration went."""
-
-    DONE = RECONFIGURED
-    #: Protocols are still on their way; see :func:`await_settled`.
-    IN_PROGRESS = IN_PROGRESS
-    #: Another reconfiguration has to end first.
-    QUEUED = QUEUED
-    #: The queued configuration was dropped; the one before it is still on its way.
-    UNQUEUED = UNQUEUED
-    #: There is nothing that could be undone.
-    NOTHING_TO_DO = NOTHING_TO_DO
 
 
 class Activity(enum.Enum):
@@ -174,24 +151,22 @@ def check_configuration(socket_path: str, seconds: float) -> None:
     _expect(command, ask(socket_path, command, seconds), {CONFIGURATION_OK})
 
 
-def configure(socket_path: str, undo_after: int, seconds: float) -> Reconfiguration:
+def configure(socket_path: str, undo_after: int, seconds: float) -> None:
     """Ask for the configuration on disk, which BIRD undoes by itself after ``undo_after`` seconds.
 
     Ask :func:`await_settled` before, so that nothing is queued: BIRD 3.1.8 aborted when a queued configuration was
     undone. Raises :class:`BirdRefused` when BIRD keeps to the configuration that it has.
     """
     command = f"configure timeout {undo_after}"
-    code = _expect(command, ask(socket_path, command, seconds), {RECONFIGURED, IN_PROGRESS, QUEUED, UNQUEUED})
-    return Reconfiguration(code)
+    _expect(command, ask(socket_path, command, seconds), TAKEN)
 
 
-def reconfigure(socket_path: str, seconds: float) -> Reconfiguration:
+def reconfigure(socket_path: str, seconds: float) -> None:
     """Ask for the configuration on disk for good; that also ends the wait for a confirmation of another.
 
     Raises :class:`BirdRefused` when BIRD keeps to the configuration that it has.
     """
-    code = _expect("configure", ask(socket_path, "configure", seconds), {RECONFIGURED, IN_PROGRESS, QUEUED, UNQUEUED})
-    return Reconfiguration(code)
+    _expect("configure", ask(socket_path, "configure", seconds), TAKEN)
 
 
 def confirm(socket_path: str, seconds: float) -> bool:
@@ -202,13 +177,6 @@ def confirm(socket_path: str, seconds: float) -> bool:
     """
     command = "configure confirm"
     return _expect(command, ask(socket_path, command, seconds), {CONFIRMED, NOTHING_TO_DO}) == CONFIRMED
-
-
-def undo(socket_path: str, seconds: float) -> Reconfiguration:
-    """Go back to the configuration before. Raises :class:`BirdRefused`."""
-    command = "configure undo"
-    accepted = {code.value for code in Reconfiguration}
-    return Reconfiguration(_expect(command, ask(socket_path, command, seconds), accepted))
 
 
 def status(socket_path: str, seconds: float) -> Status:

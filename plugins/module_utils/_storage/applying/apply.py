@@ -11,6 +11,8 @@ import typing as t
 
 from ..steps import arrays as array_steps
 from ..steps import disks as disk_steps
+from ..steps import members as member_steps
+from ..steps import reshapes as reshape_steps
 from ..steps import volumes as volume_steps
 from ..steps.disks import PoolStep
 from . import arrays as apply_arrays
@@ -29,19 +31,19 @@ _BY_KIND: dict[type[PoolStep], t.Callable[[t.Any, Execution], None]] = {
     disk_steps.PartitionDisk: apply_disks.partition,
     disk_steps.ReleaseDisk: apply_disks.release,
     array_steps.StartArray: apply_arrays.start,
-    array_steps.RevertReshape: apply_guard.revert,
+    reshape_steps.RevertReshape: apply_guard.revert,
     array_steps.WakeArray: apply_arrays.wake,
     array_steps.ThawArray: apply_arrays.thaw,
-    array_steps.ContinueReshape: apply_arrays.continue_reshape,
-    array_steps.LiftSuspension: apply_arrays.lift_suspension,
+    reshape_steps.ContinueReshape: apply_arrays.continue_reshape,
+    reshape_steps.LiftSuspension: apply_arrays.lift_suspension,
     array_steps.AwaitArray: await_array,
     array_steps.PauseCheck: apply_arrays.pause_check,
-    array_steps.DropMembers: apply_arrays.drop,
-    array_steps.AddMembers: apply_arrays.add,
-    array_steps.ReplaceMember: apply_arrays.replace_member,
-    array_steps.CancelReplacement: apply_arrays.cancel_replacement,
-    array_steps.GrowArray: apply_guard.grow,
-    array_steps.EndGuard: apply_guard.end_guard,
+    member_steps.DropMembers: apply_arrays.drop,
+    member_steps.AddMembers: apply_arrays.add,
+    member_steps.ReplaceMember: apply_arrays.replace_member,
+    member_steps.CancelReplacement: apply_arrays.cancel_replacement,
+    reshape_steps.GrowArray: apply_guard.grow,
+    reshape_steps.EndGuard: apply_guard.end_guard,
     array_steps.CreateArray: apply_arrays.create,
     array_steps.RecordArrays: apply_records.record_arrays,
     array_steps.RebuildInitramfs: apply_records.rebuild_initramfs,

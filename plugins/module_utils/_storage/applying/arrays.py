@@ -23,21 +23,9 @@ from ..observing.sysfs import (
     sysfs_name,
     whole_disk,
 )
-from ..steps.arrays import (
-    AddMembers,
-    CancelReplacement,
-    ContinueReshape,
-    CreateArray,
-    DropMembers,
-    GrowArray,
-    LiftSuspension,
-    PauseCheck,
-    ReplaceMember,
-    RevertReshape,
-    StartArray,
-    ThawArray,
-    WakeArray,
-)
+from ..steps.arrays import CreateArray, PauseCheck, StartArray, ThawArray, WakeArray
+from ..steps.members import AddMembers, CancelReplacement, DropMembers, ReplaceMember
+from ..steps.reshapes import ContinueReshape, GrowArray, LiftSuspension, RevertReshape
 from .disks import EDGE, locked, zero
 from .execution import Execution, until
 

@@ -16,6 +16,7 @@ import hashlib
 import os
 import time
 import typing as t
+from dataclasses import replace
 
 from ..._converge.command import CommandError
 from ..._converge.converge import StepFailed
@@ -25,7 +26,7 @@ from ..model import MIB
 from ..observing.host import Device
 from ..observing.kept import mapped_on, read_kept
 from ..observing.sysfs import KernelArray, KernelMember, read_uses
-from ..steps.arrays import EndGuard, GrowArray, Guard, RevertReshape, disarm, guard_unit
+from ..steps.reshapes import EndGuard, GrowArray, Guard, RevertReshape, disarm, guard_unit
 from . import arrays
 from .execution import Execution, until
 
@@ -34,6 +35,8 @@ FULL_SPEED = "2000000"
 #: Of the time that the volumes may be held, what must be left when the reshape begins, and when the run lets them go.
 _TO_BEGIN = LONGEST_GUARD / 2
 _TO_LET_GO = 5
+#: Seconds that LVM gets to activate what stands on an array that was just started.
+_TO_ACTIVATE = 30
 
 
 def grow(step: GrowArray, execution: Execution) -> None:
@@ -49,23 +52,43 @@ def grow(step: GrowArray, execution: Execution) -> None:
         )
     _make_directory(execution.host.at(DIRECTORY), 0o700)
     _end_leftover(step.array, execution)
-    _write_back(step.guard, execution)
+    guard = _with_volumes(step.array, step.node, step.guard, execution)
+    step = replace(step, guard=guard)
+    _write_back(guard, execution)
     started = time.monotonic()
 
     def left() -> float:
         return LONGEST_GUARD - (time.monotonic() - started)
 
     try:
-        execution.run(step.guard.arm(step.array, step.node))
-        execution.run(step.guard.hold)
+        execution.run(guard.arm(step.array, step.node))
+        execution.run(guard.hold)
         array = arrays.array_at(step.node, execution)
         _keep(step, array, execution)
         arrays.set_speed_limits(array, (FULL_SPEED, FULL_SPEED), execution)
         _check_held(step, array, left(), execution)
         arrays.grow(step, execution)
-        _await_passed(step.array, step.node, step.guard.safe_position, left() - _TO_LET_GO, execution)
+        _await_passed(step.array, step.node, guard.safe_position, left() - _TO_LET_GO, execution)
     finally:
         _let_go(step, execution)
+
+
+def _with_volumes(array: str, node: str, guard: Guard, execution: Execution) -> Guard:
+    """Return ``guard`` with the volumes that stand on the array by now.
+
+    Those of an array that a step has just started were not there when that was planned: udev has LVM activate them in
+    a unit of its own (69-dm-lvm.rules), which is waited for. Volumes that come later are found before md begins.
+    """
+    execution.settle_udev()
+    unit = f"lvm-activate-{array.rpartition('-')[0]}.service"
+
+    def activated() -> bool:
+        return execution.run(("systemctl", "is-active", unit), range(256)).strip() not in ("active", "activating")
+
+    with contextlib.suppress(StepFailed):
+        until(activated, str, _TO_ACTIVATE)
+    holders = arrays.array_at(node, execution).holders
+    return replace(guard, volumes=tuple(each.name for each in mapped_on(execution.host, holders)))
 
 
 def _make_directory(path: str, mode: int = 0o755) -> None:

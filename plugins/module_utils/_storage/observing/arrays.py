@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 from ..critical import kept_path
 from ..formats import superblock
-from ..model import Array, Member, Partition, Superblock, slice_index, slice_name
-from .disks import Contents
+from ..model import Array, Member, Superblock, slice_index, slice_name
+from .disks import Piece
 from .host import Device, Host
 from .kept import can_be_put_back, mapped_on
 from .sysfs import KernelArray, reshape_has_a_helper, sysfs_name, whole_disk
@@ -92,27 +92,6 @@ def choose(claims: t.Sequence[Claim], members: t.Mapping[str, int]) -> dict[int,
         if rival is None or right(claim) > right(rival):
             chosen[claim.index] = claim
     return chosen
-
-
-@dataclass(frozen=True)
-class Piece:
-    """A partition with a superblock, and the disk that it is on."""
-
-    disk: str
-    partition: Partition
-    found: superblock.Found
-
-
-def pieces(contents: t.Iterable[Contents]) -> tuple[Piece, ...]:
-    """Return all partitions with a valid superblock."""
-    result = []
-    for each in contents:
-        by_node = dict(each.found)
-        for partition in each.disk.partitions:
-            found = by_node.get(partition.node)
-            if found is not None and found.valid:
-                result.append(Piece(each.disk.node, partition, found))
-    return tuple(result)
 
 
 def build(host: Host, pool: str, claim: Claim, mine: t.Sequence[Piece], sizes: t.Mapping[str, int]) -> Array | None:

@@ -58,6 +58,27 @@ class Contents:
     error: str = ""  #: why it cannot be read
 
 
+@dataclass(frozen=True)
+class Piece:
+    """A partition with a superblock, and the disk that it is on."""
+
+    disk: str
+    partition: Partition
+    found: superblock.Found
+
+
+def pieces(contents: t.Iterable[Contents]) -> tuple[Piece, ...]:
+    """Return all partitions with a valid superblock."""
+    result = []
+    for each in contents:
+        by_node = dict(each.found)
+        for partition in each.disk.partitions:
+            found = by_node.get(partition.node)
+            if found is not None and found.valid:
+                result.append(Piece(each.disk.node, partition, found))
+    return tuple(result)
+
+
 def _partitions(kernel: KernelDisk, disk: Disk, table: gpt.Table) -> tuple[Partition, ...]:
     known = {each.number: each for each in kernel.partitions}
     partitions = []

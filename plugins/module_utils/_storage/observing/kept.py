@@ -14,12 +14,9 @@ from dataclasses import dataclass
 from ..critical import DIRECTORY, LONGEST_GUARD, data_members, kept_path, rows_at_risk, safe_position
 from ..formats import kept
 from ..model import Array, Refuge
+from .disks import Piece
 from .host import Host
 from .sysfs import Use, sysfs_name
-
-if t.TYPE_CHECKING:
-    from .arrays import Piece
-
 
 #: Seconds by which clocks may have been set while volumes were held.
 _CLOCK = 10

@@ -20,8 +20,8 @@ from ..formats import filesystem, fstab, lvm, mdadm_conf
 from ..formats.superblock import normal_uuid
 from ..model import Array, Disk, Group, PhysicalVolume, Pool, Superblock, Volume, Wanted, slice_index
 from ..size import human
-from .arrays import Claim, Identity, Piece, build, choose, claimed_index, disks_of, identify, pieces
-from .disks import Contents, Location, locate, read_contents, twins
+from .arrays import Claim, Identity, build, choose, claimed_index, disks_of, identify
+from .disks import Contents, Location, Piece, locate, pieces, read_contents, twins
 from .host import Device, Host
 from .initramfs import configuration, images, more_configuration, stale_images
 from .kept import observe_refuge
