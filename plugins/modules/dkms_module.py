@@ -97,6 +97,15 @@ options:
       - Whether a version may take the place of a newer one.
     type: bool
     default: false
+  hook:
+    description:
+      - Whether the module is also built for kernels that are installed later, by a program of its own below
+        C(/etc/kernel/postinst.d) and C(/etc/kernel/header_postinst.d), which needs no Ansible. It takes the newest
+        version that serves another kernel, and an older one where that does not build. It works also where DKMS 3.0
+        gives up because the tree of some other module is broken, and never fails, so that the kernel's package is not
+        left half configured because of it; what went wrong is in the system's log.
+      - By default what is there is left alone. V(false) removes it, and so does O(state=absent).
+    type: bool
   wait_timeout:
     description:
       - Seconds to wait for another run of this module, or for a build that one left behind.
@@ -136,6 +145,7 @@ EXAMPLES = r"""
       parameters:
         debug: 16
     replace_older: true
+    hook: true
 
 - name: A host that builds for others has modules for two kernels
   baremetal.fabric.dkms_module:

@@ -34,12 +34,15 @@ BASE_PACKAGES = (
     "udev",
 )
 
+# The release's newest kernel, unless a topology's packages name another one.
+KERNEL = "linux-image-amd64"
+
 MACHINE_PACKAGES = (
     "e2fsprogs",
     "fdisk",
     "gdisk",
     "initramfs-tools",
-    "linux-image-amd64",
+    KERNEL,
     "lvm2",
     "mdadm",
     "parted",
@@ -307,7 +310,8 @@ def _suite_files(packages: Iterable[str]) -> tuple[TreeFile, ...]:
 def image_recipe(release: str, kind: str, packages: Iterable[str] = (), disabled_units: Iterable[str] = ()) -> Recipe:
     """The recipe for hosts of ``kind``, with further Debian ``packages`` installed at build time.
 
-    A package may name one of :data:`FURTHER_SUITES`: ``docker.io/sid``. ``disabled_units`` do not start at boot.
+    A package may name one of :data:`FURTHER_SUITES`: ``docker.io/sid``. A QEMU host whose packages name kernels
+    (``linux-image-6.1.0-47-amd64``) has these instead of the newest one. ``disabled_units`` do not start at boot.
 
     Raises:
         TopologyError: the release or the kind is not one that the lab builds.
@@ -319,10 +323,12 @@ def image_recipe(release: str, kind: str, packages: Iterable[str] = (), disabled
     if kind == "nspawn":
         return Recipe(release=release, kind=kind, packages=base.packages + extra, files=files, disabled_units=disabled)
     if kind == "qemu":
+        own_kernel = any(package.startswith("linux-image-") for package in extra)
+        machine = tuple(package for package in MACHINE_PACKAGES if not (own_kernel and package == KERNEL))
         return Recipe(
             release=release,
             kind=kind,
-            packages=base.packages + MACHINE_PACKAGES + extra,
+            packages=base.packages + machine + extra,
             files=files + _machine_files(),
             enabled_units=("lab-seed.service", "systemd-networkd.service"),
             disabled_units=disabled,

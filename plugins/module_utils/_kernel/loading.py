@@ -11,13 +11,14 @@ import typing as t
 
 from .model import Loading
 
+SHEBANG = "#!/bin/sh\n"
 HEADER = "# Written by dkms_module of baremetal.fabric; changes are lost.\n"
 _YES, _NO = {"1", "y", "yes", "true", "on"}, {"0", "n", "no", "false", "off"}
 
 
 def is_ours(text: str) -> bool:
     """Whether a file was written by us."""
-    return text.startswith(HEADER)
+    return text.startswith((HEADER, SHEBANG + HEADER))
 
 
 def load_file(module: str, loading: Loading) -> str | None:

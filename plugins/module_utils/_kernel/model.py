@@ -178,7 +178,7 @@ class Host:
     wanted_digest: str = ""  #: of the source that was given
     ours: frozenset[str] = frozenset()  #: versions whose source we have put in place
     loaded: t.Mapping[str, Loaded] = field(default_factory=dict)
-    files: t.Mapping[str, str] = field(default_factory=dict)  #: that are for loading, by path
+    files: t.Mapping[str, str] = field(default_factory=dict)  #: that are for loading, and hooks, by path
     broken: t.Mapping[str, str] = field(default_factory=dict)  #: NAME/VERSION of any module, and what is wrong
     leftovers: tuple[str, ...] = ()  #: of runs that were cut off
     signing: Signing = Signing()
@@ -211,4 +211,5 @@ class Wanted:
     loading: Loading = Loading()
     replace_older: bool = False
     allow_downgrade: bool = False
+    hook: bool | None = None  #: None leaves it as it is
     wait_seconds: float = 600.0

@@ -31,6 +31,7 @@ DKMS_SPEC: Spec = {
     "load": {"type": "dict", "options": LOAD_SPEC},
     "replace_older": {"type": "bool", "default": False},
     "allow_downgrade": {"type": "bool", "default": False},
+    "hook": {"type": "bool"},
     "wait_timeout": {"type": "int", "default": 600},
 }
 

@@ -44,6 +44,7 @@ def wanted_module(parameters: Parameters) -> Wanted:
         loading=_loading(parameters["load"] or {}),
         replace_older=parameters["replace_older"],
         allow_downgrade=parameters["allow_downgrade"],
+        hook=parameters["hook"],
         wait_seconds=float(parameters["wait_timeout"]),
     )
     _check(want)
@@ -77,6 +78,10 @@ def _check(want: Wanted) -> None:
     loads = want.loading.now or want.loading.persist or bool(want.loading.parameters)
     if loads and want.state != INSTALLED:
         raise Refusal(f"load needs state=installed; with state={want.state} there is nothing to load.")
+    if want.hook and want.state != INSTALLED:
+        raise Refusal(
+            f"hook needs state=installed; with state={want.state} nothing is to be installed for new kernels."
+        )
     if want.state != ABSENT:
         return
     if want.directory or want.archive:

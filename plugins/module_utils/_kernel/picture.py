@@ -7,6 +7,9 @@
 
 from __future__ import annotations
 
+import hashlib
+
+from . import places
 from .facts import problems
 from .model import Host, Kernel
 from .versions import version_key
@@ -27,6 +30,9 @@ def draw(host: Host) -> str:
         shown = "".join(f" {key}={value}" for key, value in sorted(loaded.parameters.items()))
         lines.append(f"{module} is loaded{shown}")
     for path, text in sorted(host.files.items()):
+        if path in places.hooks(host.name):
+            lines.append(f"{path} ({hashlib.sha256(text.encode()).hexdigest()[:12]})")
+            continue
         lines += [f"{path}: {line}" for line in text.splitlines() if not line.startswith("#")]
     return "\n".join(lines)
 

@@ -7,6 +7,8 @@
 
 from __future__ import annotations
 
+import re
+
 DKMS = "/usr/sbin/dkms"
 #: dkms(8), --dkmstree, --sourcetree and --installtree.
 TREE = "/var/lib/dkms"
@@ -18,6 +20,8 @@ BOOT = "/boot"
 STATE = "/var/lib/baremetal.fabric/kernel"
 MODULES_LOAD = "/etc/modules-load.d"
 MODPROBE = "/etc/modprobe.d"
+#: What Debian's kernel packages, and those of headers, run after they were installed.
+HOOKS = ("/etc/kernel/postinst.d", "/etc/kernel/header_postinst.d")
 
 #: Module files, plain and as kernels want them compressed (CONFIG_MODULE_COMPRESS_*).
 SUFFIXES = (".ko", ".ko.xz", ".ko.zst", ".ko.gz")
@@ -76,3 +80,9 @@ def loading(name: str) -> str:
 def options(name: str) -> str:
     """The file with a module's parameters (modprobe.d(5))."""
     return f"{MODPROBE}/{name}.conf"
+
+
+def hooks(name: str) -> tuple[str, ...]:
+    """The programs that build a module for new kernels: before ``dkms``, with what run-parts(8) takes for a name."""
+    plain = re.sub(r"[^A-Za-z0-9-]", lambda match: f"_{ord(match[0]):02x}", name)
+    return tuple(f"{folder}/baremetal-fabric-{plain}" for folder in HOOKS)

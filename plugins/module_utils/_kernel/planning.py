@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from .._converge.converge import Refusal
 from .._converge.plan import Plan
-from . import places
+from . import hook, places
 from .loading import differing, is_ours, load_file, options_file
 from .model import ABSENT, ALL_INSTALLED, INSTALLED, PRESENT, RUNNING, Host, Kernel, Wanted
 from .steps import Add, Build, Clear, Install, KernelStep, Load, PutSource, Remove, RemoveSource, WriteFile
@@ -150,6 +150,7 @@ class _Way:
         for release in kernels:
             self._install(self.host.kernels[release])
         self._configure()
+        self._hook()
         if self.want.loading.now and before.running in kernels:
             self._load(before)
         if self.want.replace_older and not self.failed and not self.host.skipped:
@@ -215,12 +216,23 @@ class _Way:
             places.loading(self.want.name): load_file(module, loading),
         }
         for path, content in wanted.items():
-            there = self.host.files.get(path)
-            if there == content or (content is None and there is not None and not is_ours(there)):
-                continue
-            if there is not None and not is_ours(there):
-                raise Refusal(f"{path} was not written by dkms_module and says something else; move it away.")
-            self.take(WriteFile(path, content, "so it is loaded at boot" if "load" in path else "its parameters"))
+            self._write(path, content, "so it is loaded at boot" if "load" in path else "its parameters")
+
+    def _hook(self) -> None:
+        if self.want.hook is None:
+            return
+        content = hook.program(self.want.name) if self.want.hook else None
+        reason = "so it is built for kernels that come" if content else "it is not wanted"
+        for path in places.hooks(self.want.name):
+            self._write(path, content, reason, executable=True)
+
+    def _write(self, path: str, content: str | None, reason: str, executable: bool = False) -> None:
+        there = self.host.files.get(path)
+        if there == content or (content is None and there is not None and not is_ours(there)):
+            return
+        if there is not None and not is_ours(there):
+            raise Refusal(f"{path} was not written by dkms_module and says something else; move it away.")
+        self.take(WriteFile(path, content, reason, executable))
 
     def _load(self, before: Host) -> None:
         module, kernel = self.host.main_part(), self.host.kernels[self.host.running]
@@ -271,7 +283,7 @@ def _removal(host: Host, want: Wanted) -> t.Iterator[KernelStep]:
     if set(wanted) == set(host.trees):
         for path, text in sorted(host.files.items()):
             if is_ours(text):
-                yield WriteFile(path, None, "nothing is left to load")
+                yield WriteFile(path, None, "nothing is left to load or to build")
 
 
 def without_headers(plan: Plan) -> tuple[Build, ...]:

@@ -171,11 +171,12 @@ class Install(_ForKernel):
 
 @dataclass(frozen=True)
 class WriteFile(KernelStep):
-    """Write, or remove, a file that says how a module is loaded."""
+    """Write, or remove, a file that says how a module is loaded, or a hook, which is ``executable``."""
 
     path: str
     content: str | None
     reason: str
+    executable: bool = False
 
     @property
     def title(self) -> str:

@@ -1,27 +1,30 @@
-"""One lab for each release, booted once; every test begins without any module in DKMS."""
+"""One lab at a time, by release, booted once; every test begins without any module in DKMS."""
 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.integration.kernel.archive import archived_kernels
 from tests.integration.kernel.kernel_host import KernelHost
-from tests.integration.kernel.places import HOST, topology
+from tests.integration.kernel.places import HOST, machine_topology, topology
 from tests.integration.kernel.stage import lab_name, remove_leftovers
 from tests.lab import Lab
 from tests.lab.recipe import RELEASES
 
 HERE = Path(__file__).parent
+FRESH = "fresh"
 KEY = pytest.StashKey[KernelHost]()
 
 
 def _turn(item: pytest.Item) -> int:
     """When it is this test's turn: release by release, so that each lab is booted once."""
-    callspec = getattr(item, "callspec", None)
-    return RELEASES.index(callspec.params["builder"]) if callspec and "builder" in callspec.params else -1
+    params = getattr(getattr(item, "callspec", None), "params", {})
+    kinds = [kind for kind in ("builder", "machine") if kind in params]
+    return -1 if not kinds else RELEASES.index(params[kinds[0]]) + (len(RELEASES) if kinds[0] == "machine" else 0)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -33,22 +36,44 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 class _Hosts:
-    """The host of the release that is tested now; the one before is taken down."""
+    """The host of the release and kind that is tested now; the one before is taken down."""
 
     def __init__(self) -> None:
         self._lab: Lab | None = None
         self._host: KernelHost | None = None
 
     def of(self, release: str) -> KernelHost:
-        """The host of a release, with its two kernels: the oldest and the newest that the archive has."""
-        if self._host is None or self._host.release != release:
-            self.down()
-            archived = archived_kernels(release)
-            kernels = (archived[0], archived[-1])
-            self._lab = Lab.from_topology(topology(release, kernels), name=lab_name(release)).__enter__()
-            self._lab[HOST].wait_booted()
-            self._host = KernelHost(self._lab[HOST], kernels=kernels, archived=archived, release=release)
-            self._host.prepare()
+        """A host that builds, with two kernels: the oldest and the newest that the archive has."""
+        if not self._has(release, "nspawn"):
+            kernels = archived_kernels(release)
+            self._boot(release, topology(release, (kernels[0], kernels[-1]))).prepare()
+        return self._current()
+
+    def machine(self, release: str) -> KernelHost:
+        """A host with a kernel of its own, the older one; it is as it was after its first boot."""
+        if self._has(release, "qemu"):
+            self._current().host.snapshot_load(FRESH)
+            return self._current()
+        machine = self._boot(release, machine_topology(release, archived_kernels(release)[0]))
+        machine.install()
+        machine.host.snapshot_save(FRESH)
+        return machine
+
+    def _has(self, release: str, kind: str) -> bool:
+        return self._host is not None and (self._host.release, self._host.host.kind) == (release, kind)
+
+    def _boot(self, release: str, hosts: dict[str, Any]) -> KernelHost:
+        self.down()
+        archived = archived_kernels(release)
+        self._lab = Lab.from_topology(hosts, name=lab_name(release)).__enter__()
+        self._lab[HOST].wait_booted()
+        self._host = KernelHost(
+            self._lab[HOST], kernels=(archived[0], archived[-1]), archived=archived, release=release
+        )
+        return self._host
+
+    def _current(self) -> KernelHost:
+        assert self._host is not None
         return self._host
 
     def down(self) -> None:
@@ -73,6 +98,15 @@ def builder(request: pytest.FixtureRequest, hosts: _Hosts) -> KernelHost:
     host = hosts.of(request.param)
     request.node.stash[KEY] = host
     host.start_over()
+    return host
+
+
+@pytest.fixture
+def machine(request: pytest.FixtureRequest, hosts: _Hosts) -> KernelHost:
+    """A host with a kernel of its own, the older one of the archive, on which nothing was ever built."""
+    host = hosts.machine(request.param)
+    request.node.stash[KEY] = host
+    host.history.clear()
     return host
 
 

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import json
+import subprocess
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from tests.integration.kernel.sources import MODULE, NAME, Toy
 from tests.integration.modules.module_host import ModuleHost
+from tests.integration.modules.payload import FOLDER
 from tests.integration.modules.result import Result
 
 TREE = "/var/lib/dkms"
 STATE = "/var/lib/baremetal.fabric"
 SOURCES = "/root/sources"
+LOCK = "/run/baremetal.fabric/locks/dkms.lock"
 #: What DKMS had when the host was booted: a key, once it has built.
 _START_OVER = f"""\
 rm -rf {TREE}/[!m]* {TREE}/m[!o]* {STATE} {SOURCES} /usr/src/fabric-toy-* /usr/src/.fabric-toy-* /etc/dkms/fabric-toy*
-rm -f /etc/modprobe.d/fabric-toy.conf /etc/modules-load.d/fabric-toy.conf
+rm -f /etc/modprobe.d/fabric-toy.conf /etc/modules-load.d/fabric-toy.conf /etc/kernel/*/baremetal-fabric-*
 for kernel in $(ls /lib/modules); do
     rm -rf /lib/modules/$kernel/updates /lib/modules/$kernel/extra
     depmod $kernel
@@ -41,6 +44,7 @@ class KernelHost(ModuleHost):
     archived: tuple[str, ...] = ()
     release: str = ""
     started: list[str] = field(default_factory=list)
+    begun: subprocess.Popen[bytes] | None = None
 
     patience: ClassVar[float] = 900.0
     telling: ClassVar[tuple[str, ...]] = (
@@ -75,7 +79,7 @@ class KernelHost(ModuleHost):
 
     def put_source(self, toy: Toy) -> str:
         """Bring a source to the host; returns its directory."""
-        folder = f"{SOURCES}/{toy.version}"
+        folder = f"{SOURCES}/{toy.name}-{toy.version}"
         self.sh(f"rm -rf {folder}; mkdir -p {folder}")
         for name, text in toy.files().items():
             self.host.put(text.encode(), f"{folder}/{name}")
@@ -83,7 +87,7 @@ class KernelHost(ModuleHost):
 
     def toy(self, toy: Toy, **options: Any) -> dict[str, Any]:
         """Options for a version of our module, whose source is brought to the host."""
-        return {"name": NAME, "source": {"directory": self.put_source(toy)}, **options}
+        return {"name": toy.name, "source": {"directory": self.put_source(toy)}, **options}
 
     # Runs
 
@@ -136,7 +140,21 @@ class KernelHost(ModuleHost):
         assert not result.failed, result.message
         return dict(result.values)
 
+    def start(self, **options: Any) -> None:
+        """Begin a run of the module, and do not wait for it."""
+        order = {"module": "dkms_module", "arguments": {**options, "_ansible_check_mode": False, "_ansible_diff": True}}
+        argv = ["env", f"PYTHONPATH={FOLDER}", "python3", "-m", "on_host.module"]
+        begun = self.host.popen(argv, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        assert begun.stdin is not None
+        begun.stdin.write(json.dumps(order).encode())
+        begun.stdin.close()
+        self.begun = begun
+
     # Looking
+
+    def loaded(self, what: str, module: str = MODULE) -> str:
+        """What the kernel tells of a module that is loaded."""
+        return self.read(f"/sys/module/{module}/{what}")
 
     def modinfo(self, kernel: str, field_: str, module: str = MODULE) -> str:
         """What modinfo finds for a kernel; empty when it finds nothing."""

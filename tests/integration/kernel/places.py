@@ -20,3 +20,9 @@ def topology(release: str, kernels: Sequence[str]) -> dict[str, Any]:
     """A lab with a host of the release that has these kernels installed."""
     host = {"release": release, "packages": packages_for(kernels)}
     return {"hosts": {HOST: host}, "uplink": True}
+
+
+def machine_topology(release: str, kernel: str) -> dict[str, Any]:
+    """A lab with a host of the release that runs this kernel, and can build for it."""
+    host = {"kind": "qemu", "release": release, "memory": "2G", "packages": packages_for((kernel,))}
+    return {"hosts": {HOST: host}, "uplink": True}

@@ -14,31 +14,31 @@ _CODE = """\
 #include <linux/module.h>
 
 #ifdef NOT_MADE_FOR_IT
-#error fabric_toy is not made for this kernel
+#error {module} is not made for this kernel
 #endif
 
 static int answer = 42;
 module_param(answer, int, 0444);
 MODULE_PARM_DESC(answer, "a number");
 
-static int __init fabric_toy_init(void)
+static int __init {module}_init(void)
 {{
-    pr_info("fabric_toy {version}: %d {says}\\n", answer);
+    pr_info("{module} {version}: %d {says}\\n", answer);
     return {returns};
 }}
 
-static void __exit fabric_toy_exit(void)
+static void __exit {module}_exit(void)
 {{
 }}
 
-module_init(fabric_toy_init);
-module_exit(fabric_toy_exit);
+module_init({module}_init);
+module_exit({module}_exit);
 MODULE_DESCRIPTION("Does nothing, in several versions");
 MODULE_LICENSE("GPL");
 {tag}
 """
 _MAKEFILE = """\
-obj-m := fabric_toy.o
+obj-m := {module}.o
 ifneq ($(filter {fails_for},$(KERNELRELEASE)),)
 ccflags-y += -DNOT_MADE_FOR_IT
 endif
@@ -46,7 +46,7 @@ endif
 _CONF = """\
 PACKAGE_NAME="{name}"
 PACKAGE_VERSION="{version}"
-BUILT_MODULE_NAME[0]="fabric_toy"
+BUILT_MODULE_NAME[0]="{module}"
 DEST_MODULE_LOCATION[0]="/updates/dkms"
 AUTOINSTALL="yes"
 {more}
@@ -63,13 +63,21 @@ class Toy:
     says: str = "ready"
     tagged: bool = True
     loads: bool = True
+    name: str = NAME
+
+    @property
+    def module(self) -> str:
+        """What the kernel calls it."""
+        return self.name.replace("-", "_")
 
     def files(self) -> dict[str, str]:
         """What it consists of."""
         tag = f'MODULE_VERSION("{self.version}");' if self.tagged else ""
         returns = "0" if self.loads else "-ENODEV"
         return {
-            "fabric_toy.c": _CODE.format(version=self.version, says=self.says, tag=tag, returns=returns),
-            "Makefile": _MAKEFILE.format(fails_for=self.fails_for),
-            "dkms.conf": _CONF.format(name=NAME, version=self.version, more=self.more),
+            f"{self.module}.c": _CODE.format(
+                module=self.module, version=self.version, says=self.says, tag=tag, returns=returns
+            ),
+            "Makefile": _MAKEFILE.format(module=self.module, fails_for=self.fails_for),
+            "dkms.conf": _CONF.format(name=self.name, module=self.module, version=self.version, more=self.more),
         }

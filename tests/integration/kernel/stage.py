@@ -22,6 +22,8 @@ newest_release_always = pytest.mark.parametrize(
     [*RELEASES[:-1], pytest.param(RELEASES[-1], marks=pytest.mark.representative)],
     indirect=True,
 )
+#: Every release, on a host with a kernel of its own.
+every_machine = pytest.mark.parametrize("machine", RELEASES, indirect=True)
 #: Only there are the packages that a test needs.
 newest_release = pytest.mark.parametrize("builder", RELEASES[-1:], indirect=True)
 

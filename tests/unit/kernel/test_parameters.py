@@ -41,6 +41,7 @@ def test_what_was_given_is_wanted() -> None:
         ({"kernels": ["../.."]}, "no kernel release"),
         ({"jobs": 0}, "jobs is 0"),
         ({"load": {"now": True}, "state": "built"}, "load needs state=installed"),
+        ({"hook": True, "state": "built"}, "hook needs state=installed"),
         ({"load": {"parameters": {"a b": 1}}}, "no name of a module's parameter"),
         ({"load": {"parameters": {"a": 'x"y'}}}, "quote or a line break"),
         ({"state": "absent", "source": {"directory": "/x"}}, "source makes no sense"),

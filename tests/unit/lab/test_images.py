@@ -30,6 +30,14 @@ def test_a_changed_recipe_is_another_image() -> None:
     assert recipe.key != image_recipe("trixie", "qemu", ["dkms"]).key
 
 
+def test_a_machine_has_the_newest_kernel_unless_its_packages_name_another() -> None:
+    usual = image_recipe("trixie", "qemu", ["linux-headers-amd64"]).packages
+    assert "linux-image-amd64" in usual
+    chosen = image_recipe("trixie", "qemu", ["linux-image-6.12.107+deb13-amd64"]).packages
+    assert [package for package in chosen if package.startswith("linux-image-")] == ["linux-image-6.12.107+deb13-amd64"]
+    assert set(usual) - set(chosen) == {"linux-image-amd64", "linux-headers-amd64"}
+
+
 def test_a_package_of_another_suite_brings_its_source_and_a_pin() -> None:
     recipe = image_recipe("trixie", "nspawn", ["docker.io/sid", "docker-cli/sid", "nftables"])
     assert recipe.further_suites == ("sid",)

@@ -141,7 +141,9 @@ class Work:
             os.unlink(step.path)
             return
         os.makedirs(os.path.dirname(step.path), exist_ok=True)
-        replace_file(step.path, step.content)
+        if step.executable and os.path.exists(step.path) and not os.access(step.path, os.X_OK):
+            os.unlink(step.path)  # it would keep its mode
+        replace_file(step.path, step.content, 0o755 if step.executable else 0o644)
 
     def _load(self, step: Load) -> None:
         try:

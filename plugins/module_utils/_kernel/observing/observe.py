@@ -186,6 +186,7 @@ def _loaded(host: Host, want: Wanted) -> dict[str, Loaded]:
 
 def _files(name: str) -> dict[str, str]:
     texts = {path: tree.text_of(path) for path in (places.loading(name), places.options(name))}
+    texts.update({path: tree.program_of(path) for path in places.hooks(name)})
     return {path: text + "\n" for path, text in texts.items() if text is not None}
 
 

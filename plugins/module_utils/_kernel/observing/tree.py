@@ -192,6 +192,14 @@ def text_of(path: str) -> str | None:
     return _text(path)
 
 
+def program_of(path: str) -> str | None:
+    """Return the text of a program; of one that cannot be run, without the line that names its interpreter."""
+    text = _text(path)
+    if text is None or os.access(path, os.X_OK):
+        return text
+    return text.split("\n", 1)[-1]
+
+
 def _text(path: str) -> str | None:
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
