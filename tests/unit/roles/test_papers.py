@@ -14,6 +14,7 @@ import yaml
 
 from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.parameters import FIREWALL_SPEC
 from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.benchmark.parameters import BENCHMARK_SPEC
+from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.options import DKMS_SPEC
 from ansible_collections.baremetal.fabric.plugins.module_utils._storage.parameters import RAID_POOL_SPEC
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -36,6 +37,8 @@ class Role:
     different: frozenset[str] = frozenset()
     #: Options without a variable that get an element of a list each time.
     looped: frozenset[str] = frozenset()
+    #: The file with the module's task.
+    tasks: str = "main.yml"
 
     @property
     def folder(self) -> Path:
@@ -78,7 +81,15 @@ KERNEL_BENCHMARK = Role(
     unused=frozenset({"routes"}),
     looped=frozenset({"routes"}),
 )
-ROLES = (STORAGE_POOL, DOCKER_FIREWALL, KERNEL_BENCHMARK)
+KERNEL_MODULE = Role(
+    name="kernel_module",
+    module="baremetal.fabric.dkms_module",
+    options=DKMS_SPEC,
+    own=frozenset({"kernel_module_build", "kernel_module_archive", "kernel_module_install_packages"}),
+    different=frozenset({"kernels", "hook"}),
+    tasks="on_host.yml",
+)
+ROLES = (STORAGE_POOL, DOCKER_FIREWALL, KERNEL_BENCHMARK, KERNEL_MODULE)
 OPTIONS = [(role, option) for role in ROLES for option in sorted(set(role.options) - role.unused)]
 
 each_role = pytest.mark.parametrize("role", ROLES, ids=lambda role: role.name)
@@ -118,7 +129,7 @@ def test_the_readme_lists_every_variable_once(role: Role) -> None:
 
 @each_role
 def test_the_task_passes_every_variable_on(role: Role) -> None:
-    tasks = _yaml(role.folder / "tasks" / "main.yml")
+    tasks = _yaml(role.folder / "tasks" / role.tasks)
     arguments = next(task for task in tasks if role.module in task)[role.module]
     assert set(arguments) == set(role.options) - role.unused | role.looped
     for option, value in arguments.items():
