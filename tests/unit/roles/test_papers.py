@@ -85,7 +85,13 @@ KERNEL_MODULE = Role(
     name="kernel_module",
     module="baremetal.fabric.dkms_module",
     options=DKMS_SPEC,
-    own=frozenset({"kernel_module_build", "kernel_module_archive", "kernel_module_install_packages"}),
+    own=frozenset(
+        f"kernel_module_{each}"
+        for each in (
+            *("build", "archive", "install_packages", "builder", "chroot", "maintainer", "revision", "signing"),
+            *("destination", "cache"),
+        )
+    ),
     different=frozenset({"kernels", "hook"}),
     tasks="on_host.yml",
 )
