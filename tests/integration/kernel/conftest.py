@@ -17,14 +17,15 @@ from tests.lab.recipe import RELEASES
 
 HERE = Path(__file__).parent
 FRESH = "fresh"
+_KINDS = ("builder", "machine", "stand")
 KEY = pytest.StashKey[KernelHost]()
 
 
 def _turn(item: pytest.Item) -> int:
     """When it is this test's turn: release by release, so that each lab is booted once."""
     params = getattr(getattr(item, "callspec", None), "params", {})
-    kinds = [kind for kind in ("builder", "machine") if kind in params]
-    return -1 if not kinds else RELEASES.index(params[kinds[0]]) + (len(RELEASES) if kinds[0] == "machine" else 0)
+    kinds = [kind for kind in _KINDS if kind in params]
+    return _KINDS.index(kinds[0]) * len(RELEASES) + RELEASES.index(params[kinds[0]]) if kinds else -1
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -24,6 +24,8 @@ newest_release_always = pytest.mark.parametrize(
 )
 #: Every release, on a host with a kernel of its own.
 every_machine = pytest.mark.parametrize("machine", RELEASES, indirect=True)
+#: Every release, with a builder and a host that is built for.
+every_role_host = pytest.mark.parametrize("stand", RELEASES, indirect=True)
 #: Only there are the packages that a test needs.
 newest_release = pytest.mark.parametrize("builder", RELEASES[-1:], indirect=True)
 
@@ -36,6 +38,6 @@ def lab_name(release: str) -> str:
 def remove_leftovers() -> None:
     """Take down the labs of test runs that were killed."""
     for name in lab_names():
-        match = re.fullmatch(r"kernel-(?:proof|ask)-[a-z]+-(\d+)", name)
+        match = re.fullmatch(r"kernel-(?:proof|ask|role)-[a-z]+-(\d+)", name)
         if match and not Path(f"/proc/{match[1]}").exists():
             take_down(name)
