@@ -95,7 +95,8 @@ options:
   chroot:
     description:
       - A directory on the build host with a Debian system, such as C(debootstrap) makes it, in which everything is
-        built, with the tools and headers that are installed there. O(source), O(destination) and O(signing) are outside.
+        built, with the tools and headers that are installed there. O(source), O(destination) and O(signing) are
+        outside of it.
       - By default the build host itself.
     type: path
   jobs:
