@@ -25,22 +25,15 @@ _MOST_JOBS = 64
 
 def wanted_module(parameters: Parameters) -> Wanted:
     """Read the parameters of dkms_module. Raises :class:`Refusal`."""
-    name, version = parameters["name"], parameters["version"] or ""
-    if not _NAME.fullmatch(name):
-        raise Refusal(f"'{name}' is no name of a module; use the PACKAGE_NAME of its dkms.conf.")
-    if version and not _VERSION.fullmatch(version):
-        raise Refusal(f"'{version}' is no version; use the PACKAGE_VERSION of the dkms.conf.")
-    if not 1 <= parameters["jobs"] <= _MOST_JOBS:
-        raise Refusal(f"jobs is {parameters['jobs']}; say how many kernels are built side by side, 1 to {_MOST_JOBS}.")
     source = parameters["source"] or {}
     want = Wanted(
-        name=name,
-        version=version,
+        name=checked_name(parameters["name"]),
+        version=checked_version(parameters["version"] or ""),
         state=parameters["state"],
         directory=source.get("directory") or "",
         archive=source.get("archive") or "",
-        kernels=_kernels(parameters["kernels"]),
-        jobs=parameters["jobs"],
+        kernels=checked_kernels(parameters["kernels"]),
+        jobs=checked_jobs(parameters["jobs"]),
         loading=_loading(parameters["load"] or {}),
         replace_older=parameters["replace_older"],
         allow_downgrade=parameters["allow_downgrade"],
@@ -51,7 +44,29 @@ def wanted_module(parameters: Parameters) -> Wanted:
     return want
 
 
-def _kernels(given: t.Sequence[str]) -> tuple[str, ...]:
+def checked_name(name: str) -> str:
+    """Return the name of a package of modules. Raises :class:`Refusal`."""
+    if not _NAME.fullmatch(name):
+        raise Refusal(f"'{name}' is no name of a module; use the PACKAGE_NAME of its dkms.conf.")
+    return name
+
+
+def checked_version(version: str) -> str:
+    """Return a version, which may be empty. Raises :class:`Refusal`."""
+    if version and not _VERSION.fullmatch(version):
+        raise Refusal(f"'{version}' is no version; use the PACKAGE_VERSION of the dkms.conf.")
+    return version
+
+
+def checked_jobs(jobs: int) -> int:
+    """Return how many kernels are built side by side. Raises :class:`Refusal`."""
+    if not 1 <= jobs <= _MOST_JOBS:
+        raise Refusal(f"jobs is {jobs}; say how many kernels are built side by side, 1 to {_MOST_JOBS}.")
+    return jobs
+
+
+def checked_kernels(given: t.Sequence[str]) -> tuple[str, ...]:
+    """Return the kernels, each once. Raises :class:`Refusal`."""
     for kernel in given:
         if not _KERNEL.fullmatch(kernel):
             raise Refusal(f"'{kernel}' is no kernel release; uname -r prints one, and so does ls /lib/modules.")

@@ -22,6 +22,8 @@ MODULES_LOAD = "/etc/modules-load.d"
 MODPROBE = "/etc/modprobe.d"
 #: What Debian's kernel packages, and those of headers, run after they were installed.
 HOOKS = ("/etc/kernel/postinst.d", "/etc/kernel/header_postinst.d")
+#: dkms(8): framework.conf, and what hosts add to the dkms.conf of a package.
+CONFIGURATION = "/etc/dkms"
 
 #: Module files, plain and as kernels want them compressed (CONFIG_MODULE_COMPRESS_*).
 SUFFIXES = (".ko", ".ko.xz", ".ko.zst", ".ko.gz")
@@ -70,6 +72,16 @@ def workshop(name: str, version: str, kernel: str) -> str:
 def log(name: str, version: str, kernel: str) -> str:
     """What the compiler said of a build that failed; it is gone with the next that does not."""
     return f"{STATE}/logs/{name}-{version}-{kernel}.log"
+
+
+def package_shop(name: str, version: str, kernel: str) -> str:
+    """The directory in which a package with the modules for a kernel is made."""
+    return f"{STATE}/packages/{name}-{version}-{kernel}"
+
+
+def package_log(name: str, version: str, kernel: str) -> str:
+    """What the compiler said of a package that could not be made."""
+    return f"{STATE}/logs/{name}-{version}-{kernel}.package.log"
 
 
 def loading(name: str) -> str:

@@ -10,8 +10,9 @@ import pytest
 
 from tests.integration.kernel.archive import archived_kernels
 from tests.integration.kernel.kernel_host import KernelHost
-from tests.integration.kernel.places import HOST, machine_topology, topology
-from tests.integration.kernel.stage import lab_name, remove_leftovers
+from tests.integration.kernel.package_host import Packaging
+from tests.integration.kernel.places import HOST, machine_topology, packaging_topology, topology
+from tests.integration.kernel.stage import lab_name, packaging_lab_name, remove_leftovers
 from tests.lab import Lab
 from tests.lab.recipe import RELEASES
 
@@ -109,6 +110,26 @@ def machine(request: pytest.FixtureRequest, hosts: _Hosts) -> KernelHost:
     request.node.stash[KEY] = host
     host.history.clear()
     return host
+
+
+@pytest.fixture(scope="module")
+def packaging_lab(request: pytest.FixtureRequest) -> Iterator[Packaging]:
+    """Hosts that build packages for two kernels of a release, and one that installs them; booted once."""
+    remove_leftovers()
+    release = request.param
+    archived = archived_kernels(release)
+    kernels = (archived[0], archived[-1])
+    with Lab.from_topology(packaging_topology(release, kernels), name=packaging_lab_name(release)) as lab:
+        yield Packaging.of(lab, kernels, release)
+
+
+@pytest.fixture
+def packaging(request: pytest.FixtureRequest, packaging_lab: Packaging) -> Packaging:
+    """Hosts on which nothing was ever built."""
+    request.node.stash[KEY] = packaging_lab.one
+    for builder in (packaging_lab.one, packaging_lab.other):
+        builder.start_over()
+    return packaging_lab
 
 
 @pytest.hookimpl(wrapper=True)

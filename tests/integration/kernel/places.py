@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 HOST = "builder"
+#: Two hosts that build packages, and one that installs them.
+ONE, OTHER, TARGET = "one", "quite-another", "target"
 
 #: What the role installs on a host that builds for itself.
 TOOLS = ("dkms", "gcc", "make", "xz-utils")
@@ -26,3 +28,12 @@ def machine_topology(release: str, kernel: str) -> dict[str, Any]:
     """A lab with a host of the release that runs this kernel, and can build for it."""
     host = {"kind": "qemu", "release": release, "memory": "2G", "packages": packages_for((kernel,))}
     return {"hosts": {HOST: host}, "uplink": True}
+
+
+def packaging_topology(release: str, kernels: Sequence[str]) -> dict[str, Any]:
+    """A lab with two hosts that build for these kernels, and one that has them and nothing to build with."""
+    headers = [f"linux-headers-{kernel}" for kernel in kernels]
+    images = [f"linux-image-{kernel}" for kernel in kernels]
+    packages = {ONE: packages_for(kernels), OTHER: [*TOOLS, "lintian", *headers], TARGET: images}
+    hosts = {name: {"release": release, "packages": each} for name, each in packages.items()}
+    return {"hosts": hosts, "uplink": True}

@@ -29,15 +29,29 @@ every_role_host = pytest.mark.parametrize("stand", RELEASES, indirect=True)
 #: Only there are the packages that a test needs.
 newest_release = pytest.mark.parametrize("builder", RELEASES[-1:], indirect=True)
 
+#: The same for packages, whose labs have several hosts.
+packaging_every_release = pytest.mark.parametrize("packaging_lab", RELEASES, indirect=True)
+packaging_newest_release_always = pytest.mark.parametrize(
+    "packaging_lab",
+    [*RELEASES[:-1], pytest.param(RELEASES[-1], marks=pytest.mark.representative)],
+    indirect=True,
+)
+packaging_newest_release = pytest.mark.parametrize("packaging_lab", RELEASES[-1:], indirect=True)
+
 
 def lab_name(release: str) -> str:
     """A name that tells whose lab it is."""
     return f"{LAB}-{release}-{os.getpid()}"
 
 
+def packaging_lab_name(release: str) -> str:
+    """The same for a lab in which packages are built and installed."""
+    return f"kernel-packages-{release}-{os.getpid()}"
+
+
 def remove_leftovers() -> None:
     """Take down the labs of test runs that were killed."""
     for name in lab_names():
-        match = re.fullmatch(r"kernel-(?:proof|ask|role)-[a-z]+-(\d+)", name)
+        match = re.fullmatch(r"kernel-(?:proof|ask|role|load|packages)-[a-z]+-(\d+)", name)
         if match and not Path(f"/proc/{match[1]}").exists():
             take_down(name)

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+
 import pytest
 
+from tests.integration.kernel.archive import archived_kernels
 from tests.integration.kernel.kernel_host import KernelHost
-from tests.integration.kernel.sources import NAME, Toy
+from tests.integration.kernel.package_host import PackageHost, Target
+from tests.integration.kernel.places import ONE, TARGET, packages_for
+from tests.integration.kernel.sources import MODULE, NAME, Toy
 from tests.integration.kernel.stage import every_machine
+from tests.lab import Lab
+from tests.lab.recipe import RELEASES
 
 #: An emulated host takes its time, above all to compile.
 SECONDS = 300.0
@@ -74,3 +82,43 @@ def test_a_build_that_loses_power_is_made_again(machine: KernelHost) -> None:
     for left in ("/kernel/build/", ".fabric-", f"{NAME}/1.0", f"{NAME}-1.0"):
         assert left not in everything
     machine.at_rest(**upgrade)
+
+
+@pytest.fixture
+def delivery(request: pytest.FixtureRequest) -> Iterator[tuple[PackageHost, Target]]:
+    """A host that builds, and one with a kernel of its own and nothing to build with."""
+    release = request.param
+    archived = archived_kernels(release)
+    builds = {"release": release, "packages": packages_for((archived[0], archived[-1]))}
+    loads = {"kind": "qemu", "release": release}
+    name = f"kernel-load-{release}-{os.getpid()}"
+    with Lab.from_topology({"hosts": {ONE: builds, TARGET: loads}, "uplink": True}, name=name) as lab:
+        for host in lab.hosts:
+            host.wait_booted(SECONDS)
+        target = Target(lab[TARGET])
+        builder = PackageHost(lab[ONE], kernels=(target.run("uname", "-r").strip(),), release=release)
+        builder.install()
+        yield builder, target
+
+
+@pytest.mark.slow
+@pytest.mark.qemu
+@pytest.mark.proof(area="kernel", line=2, title="In a kernel: a package from elsewhere is loaded; a purge leaves it so")
+@pytest.mark.parametrize("delivery", RELEASES, indirect=True)
+def test_a_package_is_loaded_into_a_kernel(delivery: tuple[PackageHost, Target]) -> None:
+    builder, target = delivery
+    kernel = builder.newer
+    assert not target.has("gcc")
+    assert not target.has("dkms")
+    told = builder.package_of(builder.done(**builder.wanted(Toy())), kernel)
+    before = target.modules_of(kernel)
+    target.run("dpkg", "--install", target.take(builder.content(told), told))
+    target.run("modprobe", MODULE, "answer=7")
+    assert target.run("cat", f"/sys/module/{MODULE}/parameters/answer").strip() == "7"
+    srcversion = target.run("cat", f"/sys/module/{MODULE}/srcversion").strip()
+    assert srcversion == target.modinfo(kernel, "srcversion", MODULE) == builder.module_in(told, "srcversion")
+    target.run("dpkg", "--purge", told["package"])
+    assert target.run("cat", f"/sys/module/{MODULE}/srcversion").strip() == srcversion
+    assert target.modinfo(kernel, "filename", MODULE) == ""
+    assert target.modules_of(kernel) == before
+    target.run("rmmod", MODULE)

@@ -89,11 +89,8 @@ def stand(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stand]:
 @every_role_host
 def test_hosts_install_what_the_builder_has_built(stand: Stand) -> None:
     target, newer, older = stand.target, stand.target.newer, stand.target.older
-    both = {
-        "kernel_module_build": "on_builder",
-        "kernel_module_builder": BUILDER,
-        "kernel_module_kernels": [older, newer],
-    }
+    there = {"kernel_module_build": "on_builder", "kernel_module_builder": BUILDER}
+    both = {**there, "kernel_module_kernels": [older, newer]}
     one = {**both, "kernel_module_archive": str(stand.archive(Toy("1.0")))}
     told = stand.play("--check", **one)
     assert [each.task for each in told.results if each.values.get("changed")] != []

@@ -27,7 +27,7 @@ def put_source(step: PutSource, files: Files) -> None:
     for each in (new, old):
         with contextlib.suppress(FileNotFoundError):
             shutil.rmtree(each)
-    _write(new, files)
+    write_files(new, files)
     synchronize(new)
     stale = tree.built_kernels(step.name, step.version)
     os.makedirs(places.STATE, mode=0o755, exist_ok=True)
@@ -39,7 +39,8 @@ def put_source(step: PutSource, files: Files) -> None:
     shutil.rmtree(old, ignore_errors=True)
 
 
-def _write(folder: str, files: Files) -> None:
+def write_files(folder: str, files: Files) -> None:
+    """Write the files of a source into a new directory."""
     os.makedirs(folder, mode=0o755)
     for path, entry in files.items():
         here = os.path.join(folder, path)

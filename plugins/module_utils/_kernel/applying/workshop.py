@@ -14,73 +14,34 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import shutil
 import typing as t
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 
 from ..._converge.command import CommandError, Runner
 from ..._converge.files import replace_file
 from .. import places
-from ..formats.make_log import compiler_lines
 from ..observing import tree
 from ..observing.signing import signing_of
 from ..steps import Build
 from .durable import synchronize
-
-#: dkms(8), BUILD_EXCLUSIVE; and the headers, by 3.0 and by 3.2.
-EXCLUDED = 77
-_HEADERS = (1, 21)
-_ANSI = re.compile(r"\x1b\[[0-9;]*m")
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How a build ended; without a message it is there."""
-
-    failure: str = ""
-    excluded: str = ""
+from .failures import Log, Outcome, told
+from .side_by_side import SideBySide
 
 
 class Workshop:
     """Builds that were begun. ``jobs`` is how many at a time."""
 
     def __init__(self, runner: Runner, jobs: int) -> None:
-        self._runner = runner
-        self._jobs = jobs
-        self._pool: ThreadPoolExecutor | None = None
-        self._begun: dict[Build, Future[Outcome]] = {}
+        self._builds: SideBySide[Build, Outcome] = SideBySide(lambda step: build(step, runner), jobs)
 
     def outcome(self, step: Build, others: t.Sequence[Build]) -> Outcome:
         """Build, while others that come later are built, too; returns when the first one is done."""
-        if step not in self._begun:
-            self._begin(step, others)
-        return self._begun[step].result()
-
-    def _begin(self, step: Build, others: t.Sequence[Build]) -> None:
-        if self._jobs < 2 or not others:
-            outcome: Future[Outcome] = Future()
-            outcome.set_result(build(step, self._runner))
-            self._begun[step] = outcome
-            return
-        if not signing_of({}).present:
-            # It makes the key; two at once would make two.
-            first: Future[Outcome] = Future()
-            first.set_result(build(step, self._runner))
-            self._begun[step] = first
-            return
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(self._jobs)
-        for each in (step, *others):
-            self._begun[each] = self._pool.submit(build, each, self._runner)
+        # The first build of all makes the key; two at once would make two.
+        return self._builds.outcome(step, others, alone=not signing_of({}).present)
 
     def close(self) -> None:
         """Begin nothing more."""
-        for future in self._begun.values():
-            future.cancel()
-        if self._pool is not None:
-            self._pool.shutdown(wait=True)
+        self._builds.close()
 
 
 def build(step: Build, runner: Runner) -> Outcome:
@@ -91,7 +52,9 @@ def build(step: Build, runner: Runner) -> Outcome:
         try:
             runner.run(argv)
         except CommandError as error:
-            return _failed(step, shop, error)
+            place = f"{shop}/{step.name}/{step.version}/build"
+            log = places.log(step.name, step.version, step.kernel)
+            return told(f"{step.kernel}: {step.name}/{step.version}", error, Log(f"{place}/make.log", f"{place}/", log))
     return Outcome()
 
 
@@ -105,35 +68,6 @@ def prepare(shop: str, step: Build) -> None:
     for other in step.needs:
         if other != step.name and os.path.isdir(f"{places.TREE}/{other}"):
             os.symlink(f"{places.TREE}/{other}", f"{shop}/{other}")
-
-
-def _failed(step: Build, shop: str, error: CommandError) -> Outcome:
-    words = _ANSI.sub("", f"{error.stdout}\n{error.stderr}")
-    if error.rc == EXCLUDED:
-        return Outcome(excluded=f"DKMS leaves it out (BUILD_EXCLUSIVE): {_sentence(error)}")
-    log = _kept_log(step, shop)
-    lines = compiler_lines((log or words).replace(f"{shop}/{step.name}/{step.version}/build/", ""))
-    where = f" The whole log is {places.log(step.name, step.version, step.kernel)}." if log else ""
-    hint = ""
-    if error.rc in _HEADERS and "header" in words and not log:
-        hint = f" Install the package linux-headers-{step.kernel}."
-    what = f"{step.kernel}: {step.name}/{step.version} does not build (exit status {error.rc}): {' | '.join(lines)}."
-    return Outcome(failure=what + hint + where)
-
-
-def _sentence(error: CommandError) -> str:
-    return " ".join(_ANSI.sub("", error.stderr or error.stdout).split())[-300:]
-
-
-def _kept_log(step: Build, shop: str) -> str:
-    path = f"{shop}/{step.name}/{step.version}/build/make.log"
-    log = tree.text_of(path)
-    if log is None:
-        return ""
-    kept = places.log(step.name, step.version, step.kernel)
-    os.makedirs(os.path.dirname(kept), exist_ok=True)
-    replace_file(kept, log + "\n")
-    return log
 
 
 def merge(step: Build) -> None:
