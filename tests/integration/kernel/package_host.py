@@ -105,8 +105,7 @@ class Target:
 
     def run(self, *argv: str, check: bool = True) -> str:
         """Run a command and return what it printed."""
-        output: str = self.host.run(argv, check=check, timeout=300).stdout
-        return output
+        return self.host.run(argv, check=check, timeout=300).stdout
 
     def has(self, program: str) -> bool:
         """Whether a program is installed."""
@@ -114,7 +113,7 @@ class Target:
 
     def take(self, content: bytes, told: dict[str, Any]) -> str:
         """Bring a package to the host; returns its path."""
-        path = "/root/" + told["path"].rsplit("/", 1)[1]
+        path = f"/root/{told['path'].rsplit('/', 1)[1]}"
         self.host.put(content, path)
         return path
 

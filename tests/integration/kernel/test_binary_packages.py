@@ -5,10 +5,28 @@ from __future__ import annotations
 import pytest
 
 from tests.integration.kernel.package_host import PACKAGES, Packaging
+from tests.integration.kernel.places import TOOLS
 from tests.integration.kernel.sources import MODULE, NAME, Toy
-from tests.integration.kernel.stage import packaging_every_release, packaging_newest_release_always
+from tests.integration.kernel.stage import (
+    packaging_every_release,
+    packaging_newest_release,
+    packaging_newest_release_always,
+)
+from tests.integration.kernel.test_packages import fetched
 
 LINTIAN = ("lintian", "--profile", "debian", "--fail-on", "error,warning", "--allow-root")
+CLEAN = "/srv/clean"
+#: As an administrator makes it, from the mirror that the host itself has.
+_DEBOOTSTRAP = """\
+test -e /var/lib/apt/lists/lock || apt-get update -qq
+apt-get install -qq debootstrap >/dev/null
+mirror=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' 'Codename: {release}' | head -n 1)
+debootstrap --variant=minbase {release} {clean} $mirror >/dev/null
+rm -rf {clean}/etc/apt/sources.list*
+cp -a /etc/apt/sources.list* /etc/apt/apt.conf.d {clean}/etc/apt/
+cp /etc/resolv.conf {clean}/etc/
+chroot {clean} apt-get update -qq
+"""
 #: What would tell on a host that it can build.
 BUILDERS = ("gcc", "cc", "make", "dkms", "ld", "strip")
 
@@ -208,3 +226,48 @@ def test_a_chain_of_killed_builds_comes_to_the_same_bytes(packaging: Packaging) 
     one.start_over()
     one.done(**one.wanted(Toy(), kernels=[one.newer]))
     assert one.everything() == chained
+
+
+@pytest.mark.slow
+@pytest.mark.proof(area="kernel", line=2, title="Built in a clean system below a directory: the same bytes again")
+@packaging_newest_release
+def test_a_clean_system_below_a_directory_makes_the_same_bytes(packaging: Packaging) -> None:
+    one = packaging.one
+    options = one.wanted(Toy(), kernels=[one.newer])
+    told = one.package_of(one.done(**options), one.newer)
+    one.sh(_DEBOOTSTRAP.format(release=one.release, clean=CLEAN), timeout=900)
+    before = one.attempt(**{**options, "chroot": CLEAN})
+    assert "DKMS is not installed in /srv/clean" in before.message
+    tools = " ".join((*TOOLS, f"linux-headers-{one.newer}"))
+    one.sh(f"chroot {CLEAN} apt-get install -qq {tools} >/dev/null", timeout=900)
+    clean = {**options, "chroot": CLEAN, "destination": f"{PACKAGES}/clean"}
+    again = one.package_of(one.quartet(**clean), one.newer)
+    assert one.content(again) == one.content(told)
+    assert "linux-headers-6.1.0-1-amd64 in /srv/clean" in one.refused(**{**clean, "kernels": ["6.1.0-1-amd64"]}).message
+    # Nothing is left in it: no mount, no tree, no key.
+    assert CLEAN not in one.run("cat", "/proc/mounts")
+    assert one.run("chroot", CLEAN, "dkms", "status") == ""
+    assert one.sh(f"ls -A {CLEAN}/var/lib/dkms {CLEAN}/proc") == one.sh(
+        f"echo {CLEAN}/proc:; echo; echo {CLEAN}/var/lib/dkms:"
+    )
+    one.run("rm", "-r", CLEAN)
+
+
+@pytest.mark.slow
+@pytest.mark.proof(
+    area="kernel", line=2, title="Debian's own sources become packages, which lintian has nothing against"
+)
+@pytest.mark.parametrize("package", ["acpi-call-dkms", "ddcci-dkms", "v4l2loopback-dkms"])
+@packaging_every_release
+def test_sources_of_debian_become_packages(packaging: Packaging, package: str) -> None:
+    other = packaging.other
+    name, _version = fetched(other, package)
+    result = other.done(**other.named(name))
+    for kernel in other.kernels:
+        told = other.package_of(result, kernel)
+        assert told["package"] == f"{package.removesuffix('-dkms')}-modules-{kernel}"
+        assert other.run(*LINTIAN, told["path"], check=False) == ""
+        assert other.succeeds(*LINTIAN, told["path"])
+        assert other.field_of(told, "Conflicts") == package
+        assert other.module_in(told, "vermagic").split()[0] == kernel
+    other.at_rest(**other.named(name))
