@@ -79,10 +79,19 @@ class Store:
         for file in sorted(_HERE.iterdir()):
             if file.is_file():
                 self.host.put(file.read_bytes(), f"{GUEST}/{file.name}", 0o755)
-        found = self.host.run(["find", "/root/.ansible/tmp", "-name", "AnsiballZ_raid_pool.py"]).stdout.split()
+        self._sent = self._module_as_sent("raid_pool")
+        empty = work / "empty.yml"
+        task = {"name": "Nothing is done", "ansible.builtin.ping": {}}
+        empty.write_text(yaml.safe_dump([{"hosts": HOST, "gather_facts": False, "tasks": [task]}]), encoding="utf-8")
+        argv = playbook_argv(str(empty), [self.lab.inventory, inventory])
+        play(argv, work / "empty.log", environment=ansible_environment(ANSIBLE_KEEP_REMOTE_FILES="1"))
+        self.host.put(self._module_as_sent("ping").encode(), f"{GUEST}/empty.py", 0o600)
+
+    def _module_as_sent(self, name: str) -> str:
+        found = self.host.run(["find", "/root/.ansible/tmp", "-name", f"AnsiballZ_{name}.py"]).stdout.split()
         if len(found) != 1:
-            raise BenchmarkFailed(f"Ansible left {len(found)} files of raid_pool on the host; one was expected.")
-        self._sent = self.host.get(found[0]).decode()
+            raise BenchmarkFailed(f"Ansible left {len(found)} files of {name} on the host; one was expected.")
+        return self.host.get(found[0]).decode()
 
     def exchange(self, bay: str) -> None:
         """Pull the disk in a bay and put in a blank, larger one."""

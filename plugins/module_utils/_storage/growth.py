@@ -30,7 +30,7 @@ from .layout import (
     shape_for,
 )
 from .model import MIB, Array, Partition, Pool, Wanted, slice_index, slice_name
-from .phases import Phase, Steps, partition_steps, settle
+from .phases import Phase, Steps, cut_once, partition_steps, settle
 from .repair import drop_failed, repair, replace_members
 from .size import human
 from .steps.arrays import (
@@ -60,12 +60,12 @@ def plan_pool(pool: Pool, want: Wanted) -> Plan:
         steps = _next_steps(pool, want)
         if not steps:
             refusals.check_end(pool, want)
-            return Plan(plan)
+            return Plan(cut_once(plan))
         for step in steps:
             pool = step.after(pool)
         plan.extend(steps)
         if steps[-1].reveals:
-            return Plan(plan)
+            return Plan(cut_once(plan))
     raise RuntimeError(f"The plan for pool {want.name} does not come to an end; please report this.")
 
 

@@ -28,10 +28,27 @@ def partition_steps(disks: t.Mapping[str, Disk], cuts: t.Iterable[Placement], pu
     for node, parts in by_disk.items():
         disk = disks[node]
         what = "it is blank" if not disk.partitions else "it has free room"
-        steps.append(
-            PartitionDisk(node, disk.display, disk.sector, not disk.has_gpt, tuple(parts), f"{what}, needed {purpose}")
-        )
+        why = f"{what}, needed {purpose}"
+        steps.append(PartitionDisk(node, disk.display, disk.sector, not disk.has_gpt, tuple(parts), purpose, why))
     return steps
+
+
+def cut_once(steps: t.Sequence[PoolStep]) -> Steps:
+    """Return ``steps`` with all that is cut from one disk cut by the first of them: its table is written once.
+
+    A slice may well wait for its turn, as it does when a run is killed after it was cut.
+    """
+    cuts: dict[str, PartitionDisk] = {}
+    for step in steps:
+        if isinstance(step, PartitionDisk):
+            cuts[step.disk] = cuts[step.disk].joined(step) if step.disk in cuts else step
+    merged: Steps = []
+    for step in steps:
+        if not isinstance(step, PartitionDisk):
+            merged.append(step)
+        elif step.disk in cuts:
+            merged.append(cuts.pop(step.disk))
+    return merged
 
 
 def settle(array: Array, why: str) -> PoolStep:

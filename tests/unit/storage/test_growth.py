@@ -30,6 +30,7 @@ from ansible_collections.baremetal.fabric.plugins.module_utils._storage.steps.ar
     PauseCheck,
     RebuildInitramfs,
 )
+from ansible_collections.baremetal.fabric.plugins.module_utils._storage.steps.disks import PartitionDisk
 from ansible_collections.baremetal.fabric.plugins.module_utils._storage.steps.members import AddMembers, ReplaceMember
 from ansible_collections.baremetal.fabric.plugins.module_utils._storage.steps.reshapes import (
     GrowArray,
@@ -165,6 +166,17 @@ def test_a_new_pool_of_one_redundant_disk_uses_all_but_the_largest_disk(sizes: l
     parity = sum(array.slice_size for array in host.pool.arrays)
     # What is lost: alignment, and per disk at most one remainder below the smallest slice.
     assert sum(sizes) - max(sizes) - (slices - parity) <= len(sizes) * 34 * MIB
+
+
+def test_the_table_of_a_new_disk_is_written_once() -> None:
+    host = pool_of(*[200 * MIB] * 2, 300 * MIB, 300 * MIB)
+    host.pull(0)
+    host.plug(300 * MIB)
+    cuts = [step for step in plan_pool(host.pool, host.want) if isinstance(step, PartitionDisk)]
+    assert [(step.disk, len(step.slices)) for step in cuts] == [("/dev/sd4x", 2)]
+    assert cuts[0].reason == "it is blank, needed to repair and to grow"
+    check_steps(host)
+    check_end(host)
 
 
 def test_several_disks_swapped_at_once_are_repaired_at_once_where_redundancy_allows() -> None:

@@ -128,7 +128,13 @@ class PartitionDisk(PoolStep):
     sector: int
     fresh: bool  #: write a new GPT
     slices: tuple[Partition, ...]
+    purpose: str
     reason: str
+
+    def joined(self, later: PartitionDisk) -> PartitionDisk:
+        """Return the step that cuts what ``later`` does, too."""
+        reason = self.reason if later.purpose in self.reason else f"{self.reason} and {later.purpose}"
+        return replace(self, slices=self.slices + later.slices, reason=reason)
 
     @property
     def title(self) -> str:
