@@ -66,8 +66,9 @@ options:
     required: true
   revision:
     description:
-      - The revision of the packages, which follows the version after a hyphen. Raise it when the same version is built
-        of something else, so that hosts which have the former package take the new one.
+      - The revision of the packages, which follows the version after a hyphen; the version of the kernel's headers
+        follows after a C(+), so that a package for a kernel that was updated under the same release is newer. Raise it
+        when the same version is built of something else, so that hosts which have the former package take the new one.
     type: str
     default: "1"
   source_date_epoch:
@@ -209,7 +210,7 @@ packages:
       type: str
       returned: always
     version:
-      description: Its version, with the revision.
+      description: Its version, with the revision and the version of the kernel's headers.
       type: str
       returned: always
     architecture:

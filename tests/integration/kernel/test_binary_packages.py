@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.integration.kernel.package_host import PACKAGES, Packaging
+from tests.integration.kernel.package_host import PACKAGES, PackageHost, Packaging
 from tests.integration.kernel.places import TOOLS
 from tests.integration.kernel.sources import MODULE, NAME, Toy
 from tests.integration.kernel.stage import (
@@ -13,6 +13,7 @@ from tests.integration.kernel.stage import (
     packaging_newest_release_always,
 )
 from tests.integration.kernel.test_packages import fetched
+from tests.integration.modules.result import Result
 
 LINTIAN = ("lintian", "--profile", "debian", "--fail-on", "error,warning", "--allow-root")
 CLEAN = "/srv/clean"
@@ -31,6 +32,12 @@ chroot {clean} apt-get update -qq
 BUILDERS = ("gcc", "cc", "make", "dkms", "ld", "strip")
 
 
+def assert_clean(host: PackageHost, result: Result) -> None:
+    """Lintian has neither errors nor warnings for the packages of a run."""
+    done = host.host.run([*LINTIAN, *(each["path"] for each in result.values["packages"])], check=False, timeout=300)
+    assert (done.stdout, done.returncode) == ("", 0)
+
+
 @pytest.mark.slow
 @pytest.mark.proof(
     area="kernel", line=2, title="Two build hosts make the same bytes, which lintian has nothing against"
@@ -47,21 +54,22 @@ def test_two_build_hosts_make_the_same_bytes(packaging: Packaging) -> None:
     other.host.put(b'MAKE[0]="false"\n', f"/etc/dkms/{NAME}.conf")
     try:
         again = other.done(
-            **other.named(NAME, source={"archive": "/srv/elsewhere/toy.tar.gz"}, destination="/srv/elsewhere/built")
+            **other.named(
+                NAME, source={"archive": "/srv/elsewhere/toy.tar.gz"}, destination="/srv/elsewhere/built", jobs=2
+            )
         )
     finally:
         other.run("rm", f"/etc/dkms/{NAME}.conf")
     for kernel in one.kernels:
         told, told_again = one.package_of(result, kernel), other.package_of(again, kernel)
         assert one.content(told) == other.content(told_again)
-        assert other.run(*LINTIAN, told_again["path"], check=False) == ""
-        assert other.succeeds(*LINTIAN, told_again["path"])
         assert one.module_in(told, "vermagic").split()[0] == kernel
         assert set(one.listing(told)) == {
             *told["modules"],
             f"/usr/share/doc/{told['package']}/copyright",
             f"/usr/share/doc/{told['package']}/changelog.Debian.gz",
         }
+    assert_clean(other, again)
     # Nothing else has changed on the hosts: DKMS knows of nothing, and has made no key.
     assert one.dkms("status") == ""
     assert "/usr/src/fabric-toy" not in one.everything()
@@ -174,7 +182,7 @@ def test_kernels_that_get_no_package_do_not_stop_the_others(packaging: Packaging
     anywhere = one.wanted(Toy("3.0"), kernels=[one.older, nowhere])
     assert f"linux-headers-{nowhere}" in one.attempt(check=True, **anywhere).message
     assert f"linux-headers-{nowhere}" in one.refused(**anywhere).message
-    assert one.succeeds("test", "-s", f"{PACKAGES}/fabric-toy-modules-{one.older}_3.0-1_amd64.deb")
+    one.at_rest(**{**anywhere, "kernels": [one.older]})
 
 
 @pytest.mark.slow
@@ -196,7 +204,7 @@ def test_packages_that_are_not_what_they_should_be_are_built_anew(packaging: Pac
     assert "raise revision" in str(result.values["warnings"])
     assert one.package_of(result, one.newer)["sha256"] != told["sha256"]
     raised = one.done(**{**changed, "revision": "2"})
-    assert one.package_of(raised, one.newer)["version"] == "1.0-2"
+    assert one.package_of(raised, one.newer)["version"].startswith("1.0-2+")
     assert "warnings" not in raised.values
     one.at_rest(**{**changed, "revision": "2"})
 
@@ -266,8 +274,7 @@ def test_sources_of_debian_become_packages(packaging: Packaging, package: str) -
     for kernel in other.kernels:
         told = other.package_of(result, kernel)
         assert told["package"] == f"{package.removesuffix('-dkms')}-modules-{kernel}"
-        assert other.run(*LINTIAN, told["path"], check=False) == ""
-        assert other.succeeds(*LINTIAN, told["path"])
         assert other.field_of(told, "Conflicts") == package
         assert other.module_in(told, "vermagic").split()[0] == kernel
+    assert_clean(other, result)
     other.at_rest(**other.named(name))

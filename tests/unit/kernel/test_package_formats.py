@@ -70,12 +70,12 @@ def test_a_kernels_release_stays_as_it_is_in_the_name() -> None:
 
 @given(st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_.+:~-]{0,40}", fullmatch=True))
 def test_every_version_becomes_one_that_debian_takes(version: str) -> None:
-    assert re.fullmatch(r"\d[A-Za-z0-9.+~]*-1", package_version(version, "1"))
+    assert re.fullmatch(r"\d[A-Za-z0-9.+~]*-1\+6\.12\.118\+1", package_version(version, "1", "1:6.12.118-1"))
 
 
 def test_versions_keep_what_debian_takes() -> None:
-    assert package_version("2.26.8", "3") == "2.26.8-3"
-    assert package_version("v1.0-rc1", "1") == "0+v1.0.rc1-1"
+    assert package_version("2.26.8", "3", "6.12.118-1~bpo12+1") == "2.26.8-3+6.12.118+1~bpo12+1"
+    assert package_version("v1.0-rc1", "1", "") == "0+v1.0.rc1-1"
 
 
 def test_control_depends_on_the_kernel_or_its_twin_and_excludes_the_package_that_builds() -> None:
@@ -117,10 +117,10 @@ def test_copyright_has_the_notices_of_the_source_and_the_text_of_its_licence() -
         "b.c": Entry("// Copyright © 2019 Grace\n// Copyright (c) 2020-2024 Ada <ada@example.com>\n".encode()),
     }
     assert notices(files) == ["Copyright (c) 2020-2024 Ada <ada@example.com>", "Copyright © 2019 Grace"]
-    text = copyright_file("toy", "1.0", files, ["GPL", "Dual MIT/GPL"])
+    text = copyright_file("toy", "1.0", files, ["GPL", "Dual MIT/GPL"], 2026)
     assert "License: Expat or GPL-2+, GPL-2+" in text
     assert "/usr/share/common-licenses/GPL-2." in text
-    assert "Copyright: the authors of toy" in copyright_file("toy", "1.0", {}, ["Proprietary"])
+    assert "Copyright (as of 2026) by the authors of toy" in copyright_file("toy", "1.0", {}, ["Proprietary"], 2026)
 
 
 def test_packages_that_are_not_installed_any_more_are_not_counted() -> None:

@@ -40,7 +40,13 @@ from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.packaging
 
 OLD, NEW = "6.12.107+deb13-amd64", "6.12.118+deb13-amd64"
 HEADERS = Headers(
-    1787961600, "xz", "sha256", "/lib/modules/k/build/scripts/sign-file", "/usr/lib/modules", (("dkms", "3"),)
+    "6.12.118-1",
+    1787961600,
+    "xz",
+    "sha256",
+    "/lib/modules/k/build/scripts/sign-file",
+    "/usr/lib/modules",
+    (("dkms", "3"),),
 )
 CONF = Conf("toy", "1.0", (Part("toy"), Part("toy_more")))
 WANT = Wanted("toy", "/srv/packages", "Ada <ada@example.com>")
@@ -211,7 +217,7 @@ def test_the_same_version_of_something_else_is_warned_of() -> None:
 def test_the_picture_shows_what_packages_are_made_of() -> None:
     assert draw(HOST) == ""
     shown = draw(finished())
-    assert f"toy-modules-{OLD}_1.0-1_amd64.deb\n" in shown
+    assert f"toy-modules-{OLD}_1.0-1+6.12.118+1_amd64.deb\n" in shown
     assert f"  X-Source-Digest: {'d' * 64}" in shown
     file = wanted_package(HOST, WANT, HOST.kernels[OLD]).file
     assert draw(replace(HOST, found={file: Found(digest="x")})) == f"{file} is of unknown origin"

@@ -39,17 +39,18 @@ def _plain(notice: bytes) -> str:
     return " ".join(text.split()).strip("*/#;\\\"' ")
 
 
-def copyright_file(name: str, version: str, files: Files, licences: t.Iterable[str]) -> str:
+def copyright_file(name: str, version: str, files: Files, licences: t.Iterable[str], year: int) -> str:
     """Return the copyright file (Debian Policy 12.5). ``licences`` are the modules' own words."""
     given = sorted(set(licences)) or ["unknown"]
     said = [_LICENCES.get(each, (f"its modules say '{each}'", "")) for each in given]
-    words = notices(files) or [f"Copyright: the authors of {name}, as its source names them"]
+    found = notices(files)
+    words = ["Its files say:", "", *(f"  {notice}" for notice in found)]
+    if not found:
+        words = [f"Copyright (as of {year}) by the authors of {name}; its files have no notice."]
     lines = [
         f"The modules in this package were built of the source {name} {version}.",
         "",
-        "Its files say:",
-        "",
-        *(f"  {notice}" for notice in words),
+        *words,
         "",
         f"License: {', '.join(short for short, _text in said)}",
     ]

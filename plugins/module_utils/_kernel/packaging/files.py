@@ -10,6 +10,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import time
 import typing as t
 
 from ..observing.sources import Files
@@ -28,7 +29,8 @@ def write_documents(folder: str, step: BuildPackage, files: Files, licences: t.S
     os.makedirs(documents, mode=0o755)
     text = changelog(step.package, step.source, step.version, step.maintainer)
     _write(f"{documents}/changelog.Debian.gz", packed(text))
-    _write(f"{documents}/copyright", copyright_file(step.source, step.version, files, licences))
+    year = time.gmtime(step.package.epoch).tm_year
+    _write(f"{documents}/copyright", copyright_file(step.source, step.version, files, licences, year))
 
 
 def write_control(folder: str, step: BuildPackage, sums: str) -> None:

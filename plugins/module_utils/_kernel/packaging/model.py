@@ -45,6 +45,7 @@ class Wanted:
 class Headers:
     """The headers of a kernel, and the tools that belong to them."""
 
+    version: str = ""  #: of the package that they are from; empty when they are from none
     released: int | None = None  #: seconds since 1970
     compression: str = ""  #: of modules: none, C(xz), C(zst) or C(gz)
     sign_hash: str = ""  #: that the kernel's own modules are signed with

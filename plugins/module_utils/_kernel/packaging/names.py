@@ -26,7 +26,13 @@ def package_name(name: str, kernel: str) -> str:
     return f"{debian_name(name)}-modules-{_NOT_IN_NAME.sub('-', kernel.lower())}"
 
 
-def package_version(version: str, revision: str) -> str:
-    """Return the version of a package: it begins with a digit, and has no epoch."""
+def package_version(version: str, revision: str, headers: str) -> str:
+    """Return the version of a package: it begins with a digit, and has no epoch.
+
+    ``headers`` is the version of the kernel's headers, which changes under one release: a package that was built for
+    newer ones is newer, too.
+    """
     safe = _NOT_IN_VERSION.sub(".", version).strip(".")
-    return f"{safe if safe[:1].isdigit() else '0+' + safe}-{revision}"
+    # A revision has no hyphen, and two dots at most (lintian, debian-revision-not-well-formed).
+    kernel = _NOT_IN_VERSION.sub("+", headers.rpartition(":")[2])
+    return f"{safe if safe[:1].isdigit() else '0+' + safe}-{revision}" + (f"+{kernel}" if kernel else "")

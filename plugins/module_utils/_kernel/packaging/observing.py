@@ -126,8 +126,10 @@ def _headers(root: str, release: str, packages: t.Mapping[str, Installed]) -> He
     build = f"{places.MODULES}/{release}/build"
     config = kernel_headers.settings(text_within(root, f"{build}/include/config/auto.conf"))
     scripts = within(root, f"{build}/scripts")
-    further = {f"linux-headers-{release}", os.path.basename(os.path.dirname(scripts))}
+    package = f"linux-headers-{release}"
+    further = {package, os.path.basename(os.path.dirname(scripts))}
     return Headers(
+        version=packages[package].version if package in packages else "",
         released=kernel_headers.released(text_within(root, f"{build}/include/generated/utsversion.h")),
         compression=kernel_headers.compression(config),
         sign_hash=config.get("CONFIG_MODULE_SIG_HASH", ""),

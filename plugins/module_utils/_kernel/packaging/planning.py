@@ -69,7 +69,8 @@ def check(host: BuildHost, want: Wanted) -> None:
 def wanted_package(host: BuildHost, want: Wanted, kernel: Kernel) -> Package:
     """Return the package that a kernel shall have."""
     headers = kernel.headers or Headers()
-    name, version = package_name(want.name, kernel.release), package_version(host.version, want.revision)
+    name = package_name(want.name, kernel.release)
+    version = package_version(host.version, want.revision, headers.version)
     epoch = want.epoch if want.epoch is not None else headers.released or 0
     suffix = f".ko.{headers.compression}" if headers.compression else ".ko"
     folder = f"{headers.base}/{kernel.release}/{_LOCATION}"
