@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import typing as t
 
+from .._converge.converge import Refusal
+from . import places
 from .model import Loading
 
 SHEBANG = "#!/bin/sh\n"
-HEADER = "# Written by dkms_module of baremetal.fabric; changes are lost.\n"
+HEADER = "# Written by baremetal.fabric; changes are lost.\n"
 _YES, _NO = {"1", "y", "yes", "true", "on"}, {"0", "n", "no", "false", "off"}
 
 
@@ -32,6 +34,22 @@ def options_file(module: str, loading: Loading) -> str | None:
         return None
     words = " ".join(f"{key}={_quoted(value)}" for key, value in sorted(loading.parameters.items()))
     return f"{HEADER}options {module} {words}\n"
+
+
+def loading_files(name: str, module: str, loading: Loading) -> dict[str, str | None]:
+    """Return what files have a module loaded, by path; none when nothing is said of it, and None for no file."""
+    if not (loading.now or loading.persist or loading.parameters):
+        return {}
+    return {places.options(name): options_file(module, loading), places.loading(name): load_file(module, loading)}
+
+
+def is_due(path: str, there: str | None, content: str | None) -> bool:
+    """Whether a file has to be written, or removed. Raises :class:`Refusal` when it is somebody else's."""
+    if there == content or (content is None and there is not None and not is_ours(there)):
+        return False
+    if there is not None and not is_ours(there):
+        raise Refusal(f"{path} was written by somebody else and says something else; move it away.")
+    return True
 
 
 def _quoted(value: str) -> str:

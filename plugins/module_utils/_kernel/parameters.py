@@ -34,7 +34,7 @@ def wanted_module(parameters: Parameters) -> Wanted:
         archive=source.get("archive") or "",
         kernels=checked_kernels(parameters["kernels"]),
         jobs=checked_jobs(parameters["jobs"]),
-        loading=_loading(parameters["load"] or {}),
+        loading=checked_loading(parameters["load"] or {}),
         replace_older=parameters["replace_older"],
         allow_downgrade=parameters["allow_downgrade"],
         hook=parameters["hook"],
@@ -75,7 +75,8 @@ def checked_kernels(given: t.Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(given))
 
 
-def _loading(given: Parameters) -> Loading:
+def checked_loading(given: Parameters) -> Loading:
+    """Return how a module is loaded. Raises :class:`Refusal`."""
     parameters = {str(key): _text(value) for key, value in (given.get("parameters") or {}).items()}
     for key, value in parameters.items():
         if not _PARAMETER.fullmatch(key):

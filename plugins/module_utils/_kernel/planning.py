@@ -13,7 +13,7 @@ from dataclasses import replace
 from .._converge.converge import Refusal
 from .._converge.plan import Plan
 from . import hook, places
-from .loading import differing, is_ours, load_file, options_file
+from .loading import differing, is_due, is_ours, loading_files
 from .model import ABSENT, ALL_INSTALLED, INSTALLED, PRESENT, RUNNING, Host, Kernel, Wanted
 from .steps import Add, Build, Clear, Install, KernelStep, Load, PutSource, Remove, RemoveSource, WriteFile
 from .versions import is_newer, version_key
@@ -208,14 +208,7 @@ class _Way:
                 yield file.path
 
     def _configure(self) -> None:
-        loading, module = self.want.loading, self.host.main_part()
-        if not (loading.now or loading.persist or loading.parameters):
-            return
-        wanted = {
-            places.options(self.want.name): options_file(module, loading),
-            places.loading(self.want.name): load_file(module, loading),
-        }
-        for path, content in wanted.items():
+        for path, content in loading_files(self.want.name, self.host.main_part(), self.want.loading).items():
             self._write(path, content, "so it is loaded at boot" if "load" in path else "its parameters")
 
     def _hook(self) -> None:
@@ -227,12 +220,8 @@ class _Way:
             self._write(path, content, reason, executable=True)
 
     def _write(self, path: str, content: str | None, reason: str, executable: bool = False) -> None:
-        there = self.host.files.get(path)
-        if there == content or (content is None and there is not None and not is_ours(there)):
-            return
-        if there is not None and not is_ours(there):
-            raise Refusal(f"{path} was not written by dkms_module and says something else; move it away.")
-        self.take(WriteFile(path, content, reason, executable))
+        if is_due(path, self.host.files.get(path), content):
+            self.take(WriteFile(path, content, reason, executable))
 
     def _load(self, before: Host) -> None:
         module, kernel = self.host.main_part(), self.host.kernels[self.host.running]

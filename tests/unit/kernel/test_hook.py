@@ -89,7 +89,7 @@ def test_one_that_is_old_or_cannot_be_run_is_replaced_and_that_of_somebody_else_
     here = dict.fromkeys(PLACES, program("toy"))
     old = {**here, PLACES[0]: program("toy") + "# old\n"}
     assert [step.title for step in steps_to(replace(SERVED, files=old), WANT)] == [f"Write {PLACES[0]}"]
-    with pytest.raises(Refusal, match="was not written by dkms_module"):
+    with pytest.raises(Refusal, match="was written by somebody else"):
         steps_to(replace(SERVED, files={**here, PLACES[1]: "#!/bin/sh\nexit 0\n"}), WANT)
 
 

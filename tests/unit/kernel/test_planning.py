@@ -219,7 +219,7 @@ def test_a_kernel_that_was_given_up_is_not_loaded_into() -> None:
 
 
 def test_a_file_of_somebody_else_is_not_overwritten() -> None:
-    with pytest.raises(Refusal, match="was not written by dkms_module"):
+    with pytest.raises(Refusal, match="was written by somebody else"):
         plan_module(
             loading_host(files={places.loading("toy"): "other\n"}), replace(WANT, loading=Loading(persist=True))
         )
