@@ -31,8 +31,8 @@ options:
     default: installed
   packages:
     description:
-      - What RV(baremetal.fabric.kernel_module_package#module:packages) has. Those for other kernels are left out, so that
-        all hosts can be given the same list.
+      - What RV(baremetal.fabric.kernel_module_package#module:packages) has. Those for other kernels are left out, so
+        that all hosts can be given the same list.
     type: list
     elements: dict
     default: []
