@@ -22,7 +22,8 @@ from tests.lab import Lab
 from tests.playbook import PlaybookFailed, Played, play, playbook_argv
 
 BUILDER, TARGET = "builder", "target"
-PACKAGE = f"{NAME}-modules"
+#: All that runs on a host that has everything already.
+ON_HOST = ("ansible.builtin.raw", "ansible.builtin.copy", "baremetal.fabric.dkms_module")
 
 
 class Stand:
@@ -144,13 +145,14 @@ def test_a_host_that_has_nothing_comes_to_build_for_the_kernel_that_boots_next(s
     assert not configured(target, headers_of(older))
     again = stand.play(**one)
     assert again.changed == 0
-    assert len([each for each in again.results if "skipped" not in each.values]) <= 5
+    ran = [each.action for each in again.results if not each.values.get("skipped")]
+    assert [action for action in ran if action in ON_HOST] == list(ON_HOST)
     # One that does not compile.
     said = stand.refused(kernel_module_archive=str(stand.archive(Toy("2.0", fails_for=newer))))
     assert f"#error {MODULE} is not made for this kernel" in said
     assert stand.found(newer) == "1.0"
     # Without the headers of a kernel, which the archive has no more.
-    target.sh("mkdir -p /lib/modules/6.1.0-1-amd64/kernel; depmod 6.1.0-1-amd64")
+    target.sh("mkdir -p /lib/modules/6.1.0-1-amd64/kernel")
     said = stand.refused(**one, kernel_module_kernels=["6.1.0-1-amd64", newer])
     assert "linux-headers-6.1.0-1-amd64" in said
     assert stand.found(newer) == "1.0"

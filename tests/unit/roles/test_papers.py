@@ -15,6 +15,7 @@ import yaml
 from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.parameters import FIREWALL_SPEC
 from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.benchmark.parameters import BENCHMARK_SPEC
 from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.options import DKMS_SPEC
+from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.packaging.options import PACKAGE_SPEC
 from ansible_collections.baremetal.fabric.plugins.module_utils._storage.parameters import RAID_POOL_SPEC
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -140,6 +141,18 @@ def test_the_task_passes_every_variable_on(role: Role) -> None:
     assert set(arguments) == set(role.options) - role.unused | role.looped
     for option, value in arguments.items():
         assert ("item" if option in role.looped else role.variable(option)) in value
+
+
+def test_a_builder_is_told_all_that_packages_depend_on() -> None:
+    tasks = _yaml(KERNEL_MODULE.folder / "tasks" / "packages.yml")
+    module = "baremetal.fabric.kernel_module_package"
+    arguments = next(task for task in tasks if module in task)[module]
+    # The date of the kernel is the same on every builder.
+    assert set(arguments) == set(PACKAGE_SPEC) - {"source_date_epoch"}
+    signing = KERNEL_MODULE.specs["kernel_module_signing"]["options"]
+    assert {key: value["required"] for key, value in signing.items()} == {
+        key: value["required"] for key, value in PACKAGE_SPEC["signing"]["options"].items()
+    }
 
 
 SURVEYS = [
