@@ -65,6 +65,7 @@ def guest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         guest = Guest(lab[GUEST], lab=lab, folder=tmp_path_factory.mktemp(release), release=release)
         guest.install()
         guest.complaints_before = guest.complaints()
+        guest.equip()
         yield guest
 
 

@@ -26,7 +26,8 @@ static int read_number(const char *key, const char *value, u64 least, u64 most, 
 		       char *reason)
 {
 	if (kstrtoull(value, 10, number) || *number < least || *number > most)
-		return refuse(reason, -EINVAL, "%s is %.40s, but must be a number from %llu to %llu",
+		return refuse(reason, -EINVAL,
+			      "%s is %.40s, but must be a number from %llu to %llu",
 			      key, value, least, most);
 	return 0;
 }
@@ -122,7 +123,8 @@ static int read_network(struct order *order, char *text, char *reason)
 			return -EINVAL;
 	}
 	if (!read_address(text, &high, &low))
-		return refuse(reason, -EINVAL, "network begins with %.50s, which is no address", text);
+		return refuse(reason, -EINVAL,
+			      "network begins with %.50s, which is no address", text);
 	host_bits = width - length;
 	if (low & low_bits(host_bits) || (host_bits > 64 && high & low_bits(host_bits - 64)))
 		return refuse(reason, -EINVAL,
