@@ -12,19 +12,24 @@ version_added: 0.1.0
 description:
   - Looks routes up in the kernel, a million times and more, and returns how long that takes in nanoseconds, as
     percentiles and as a histogram.
-  - Needs no compiler, no kernel module and no package on the host, and does not taint its kernel. The lookups are
-    made by a BPF program with C(bpf_fib_lookup), which Linux runs on request; it sees no packet of the host.
+  - By default needs no compiler, no kernel module and no package on the host, and does not taint its kernel. The
+    lookups are made by a BPF program with C(bpf_fib_lookup), which Linux runs on request; it sees no packet of the
+    host. With O(engine=module) a kernel module makes them, which has to be installed before.
   - Measures either the tables that the host has, which it only reads, or with O(routes) a table of so many routes in
     a network namespace of its own, which the host's routing never meets.
-  - What was made for a run is gone after it, also when the run is killed, since nothing of it has a name.
+  - What was made for a run is gone after it, also when the run is killed. Only when a run with O(engine=module) is
+    killed with all of its processes at once, its module stays loaded, and the next run unloads it.
   - The guide R(Timing the kernel's route lookup, ansible_collections.baremetal.fabric.docsite.guide_kernel_benchmark)
     tells what is measured, and what is not.
 options:
   engine:
     description:
-      - What makes the lookups. V(bpf) is a BPF program.
+      - What makes the lookups. V(bpf) is a BPF program, which calls C(bpf_fib_lookup).
+      - V(module) is the kernel module C(fabric_route_lookup), which calls C(fib_lookup) or C(ip6_route_output). The
+        role P(baremetal.fabric.kernel_benchmark#role) builds and installs it with M(baremetal.fabric.dkms_module). It
+        is loaded for the run, and taints the kernel.
     type: str
-    choices: [bpf]
+    choices: [bpf, module]
     default: bpf
   family:
     description:
@@ -53,8 +58,8 @@ options:
   interface:
     description:
       - The interface that the packets would have come in on, for routing rules that ask for it, and for VRFs.
-      - Forwarding must be enabled on it, or nothing is looked up.
-      - The default is C(lo). Not with O(routes).
+      - Forwarding must be enabled on it for O(engine=bpf), or nothing is looked up.
+      - The default is C(lo). Not with O(routes), and for IPv6 not with O(engine=module).
     type: str
   loops:
     description:
@@ -107,10 +112,11 @@ attributes:
       - The module changes nothing. What it measures differs from run to run.
 notes:
   - Needs root, or C(CAP_BPF) and C(CAP_NET_ADMIN) for the host's own tables; and Linux 5.15 or newer on a 64-bit
-    little-endian architecture.
+    little-endian architecture. With O(engine=module) it needs root and C(kmod), and no container.
   - O(routes) needs the kernel's C(veth), which stays loaded where it is a module. A million IPv6 routes take
     800 MiB of memory while they are there.
 seealso:
+  - module: baremetal.fabric.dkms_module
   - plugin: baremetal.fabric.histogram
     plugin_type: filter
   - plugin: baremetal.fabric.lookup_table
@@ -126,6 +132,12 @@ EXAMPLES = r"""
     interface: eth0
   become: true
   register: lookup
+
+- name: The same is timed by a kernel module, which the role kernel_benchmark has installed
+  baremetal.fabric.kernel_benchmark:
+    engine: module
+    network: 0.0.0.0/0
+  become: true
 
 - name: The histogram is shown
   ansible.builtin.debug:
@@ -219,10 +231,11 @@ histogram:
       returned: always
 return_codes:
   description:
-    - How often C(bpf_fib_lookup) returned what, by name, over all runs. C(SUCCESS) found a route and its neighbour,
-      C(NO_NEIGH) a route only, C(NOT_FWDED) none, or one to the host itself; C(BLACKHOLE), C(UNREACHABLE) and
-      C(PROHIBIT) are routes of these types.
-    - C(FWD_DISABLED) looked nothing up, because packets are not forwarded from the interface.
+    - How often the lookup returned what, by name, over all runs. C(BLACKHOLE), C(UNREACHABLE) and C(PROHIBIT) are
+      routes of these types.
+    - From C(bpf_fib_lookup) C(SUCCESS) is a route and its neighbour, C(NO_NEIGH) a route only, C(NOT_FWDED) none, or
+      one to the host itself. C(FWD_DISABLED) looked nothing up, because packets are not forwarded from the interface.
+    - With O(engine=module) C(SUCCESS) is a route, also one to the host itself, and C(NO_ROUTE) none.
   returned: when RV(ran)
   type: dict
   sample: {SUCCESS: 5000000}
@@ -247,7 +260,7 @@ clock_source:
 jit:
   description:
     - Whether the kernel compiles BPF programs, rather than interpreting them. None in a container, where it does not
-      tell.
+      tell, and with O(engine=module), where it does not matter.
   returned: when RV(ran)
   type: bool
 engine:

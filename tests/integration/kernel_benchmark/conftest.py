@@ -1,4 +1,4 @@
-"""One lab with a router of each release, booted once."""
+"""One lab with a router of each release, booted once; and guests with kernels of their own, one at a time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.integration.kernel_benchmark.benchmark_host import BenchmarkHost
-from tests.integration.kernel_benchmark.places import topology
+from tests.integration.kernel_benchmark.guest import Guest
+from tests.integration.kernel_benchmark.places import BOOT_SECONDS, GUEST, guest_topology, topology
 from tests.lab import Lab, take_down
 from tests.lab.lab import lab_names
 from tests.lab.recipe import RELEASES
@@ -29,7 +30,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def _remove_leftovers() -> None:
     for name in lab_names():
-        match = re.fullmatch(rf"{LAB}-(\d+)", name)
+        match = re.fullmatch(r"kbench-[a-z-]+-(\d+)", name)
         if match and not Path(f"/proc/{match[1]}").exists():
             take_down(name)
 
@@ -52,6 +53,31 @@ def router(routers: dict[str, BenchmarkHost], request: pytest.FixtureRequest) ->
     request.node.stash[KEY] = host
     host.start_over()
     return host
+
+
+@pytest.fixture(scope="session")
+def guest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guest]:
+    """A host with the kernel of a release, on which the role has put the kernel module in place."""
+    _remove_leftovers()
+    release = request.param
+    with Lab.from_topology(guest_topology(release), name=f"kbench-guest-{release}-{os.getpid()}") as lab:
+        lab[GUEST].wait_booted(BOOT_SECONDS)
+        guest = Guest(lab[GUEST], lab=lab, folder=tmp_path_factory.mktemp(release), release=release)
+        guest.install()
+        guest.complaints_before = guest.complaints()
+        guest.equip()
+        yield guest
+
+
+@pytest.fixture
+def machine(guest: Guest, request: pytest.FixtureRequest) -> Iterator[Guest]:
+    """The guest, whose kernel must have nothing to complain of after the test."""
+    request.node.stash[KEY] = guest
+    guest.history.clear()
+    guest.last = None
+    yield guest
+    assert guest.complaints() == guest.complaints_before
+    assert guest.taints() == 0
 
 
 @pytest.hookimpl(wrapper=True)

@@ -6,6 +6,8 @@ import pytest
 
 from tests.lab.recipe import RELEASES
 
+#: Every release, as a host with that kernel.
+every_guest = pytest.mark.parametrize("guest", RELEASES, indirect=True)
 both_families = pytest.mark.parametrize("family", ["ipv4", "ipv6"])
 #: Every release; none of it in ``make test``.
 every_release = pytest.mark.parametrize("router", RELEASES, indirect=True)

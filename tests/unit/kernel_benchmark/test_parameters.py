@@ -51,6 +51,7 @@ def test_what_is_not_said_is_what_most_want() -> None:
         {"source": "2001:db8::1"},
         {"routes": 10, "interface": "eth0"},
         {"routes": 17, "network": "192.0.0.0/20"},
+        {"engine": "module", "family": "ipv6", "interface": "eth0"},
     ],
     ids=str,
 )
@@ -74,6 +75,8 @@ def test_nonsense_is_refused_by_name(options: dict[str, Any]) -> None:
         {"network": "192.0.2.7"},
         {"network": "::/0", "family": "ipv6"},
         {"loops": 64, "batch": 64},
+        {"engine": "module", "family": "ipv6", "routes": 1000000},
+        {"engine": "module", "interface": "eth0"},
     ],
     ids=str,
 )

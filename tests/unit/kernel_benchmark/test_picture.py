@@ -73,6 +73,16 @@ def test_results_are_put_side_by_side() -> None:
     ]
 
 
+def test_engines_are_told_when_there_are_several() -> None:
+    both = [{**result(1, 100.0), "engine": engine} for engine in ("bpf", "module")]
+    assert lookup_table(both, width=2).splitlines() == [
+        "engine  family  routes  p50    p90  p99  MAD  empty  net p50 │",
+        "   bpf    ipv4       1  130  150.5  300   10     30      100 │▒▒",
+        "module    ipv4       1  130  150.5  300   10     30      100 │▒▒",
+    ]
+    assert "engine" not in lookup_table(both[:1], width=2)
+
+
 @pytest.mark.parametrize(("results", "width"), [([], 40), ("text", 40), ([{"ran": False}], 40), ([result(1, 2.0)], -1)])
 def test_what_was_not_measured_is_no_table(results: Any, width: Any) -> None:
     with pytest.raises(AnsibleFilterError, match=r"^lookup_table"):

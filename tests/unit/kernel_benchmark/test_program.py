@@ -10,17 +10,16 @@ import struct
 import pytest
 
 from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.benchmark import route_lookup_program as carried
+from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.benchmark.model import Loop
 from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.benchmark.program import instructions
 from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.benchmark.shared_memory import (
     BUCKETS,
     MOST_PER_BATCH,
     SIZE,
-    Loop,
     packed,
     sample_of,
     state_of,
 )
-from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.benchmark.walk import walk_over
 from tests.bpf.build import CARRIER, SOURCE, carrier_text, source_hash
 from tests.bpf.elf import BadObject, Code, read_code
 
@@ -36,7 +35,7 @@ def test_the_carrier_is_what_the_build_writes() -> None:
 
 def test_both_sides_agree_on_the_memory() -> None:
     source = SOURCE.read_text(encoding="utf-8")
-    loop = Loop(walk_over(ipaddress.ip_network("10.0.0.0/8")), ipaddress.ip_address("192.0.2.1"), 3, 5, 77, True)
+    loop = Loop(ipaddress.ip_network("10.0.0.0/8"), ipaddress.ip_address("192.0.2.1"), 3, 5, 77, True)
     assert len(packed(loop)) == SIZE == carried.MEMORY_SIZE
     assert re.findall(r"^#define (?:BUCKETS|MOST_PER_BATCH) (\d+)", source, re.MULTILINE) == [
         str(MOST_PER_BATCH),
@@ -65,7 +64,7 @@ def test_only_helpers_that_every_supported_kernel_has_are_called() -> None:
 
 
 def test_what_was_found_is_read_where_the_program_writes_it() -> None:
-    loop = Loop(walk_over(ipaddress.ip_network("2000::/3")), ipaddress.ip_address("::"), 1, 2, 5, True)
+    loop = Loop(ipaddress.ip_network("2000::/3"), ipaddress.ip_address("::"), 1, 2, 5, True)
     memory = bytearray(packed(loop))
     struct.pack_into("<QQQQ", memory, 88, 3, 600, 100, 300)
     struct.pack_into("<Q", memory, 88 + 32 + 8 * 5, 6)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import typing as t
 
 from .figures import buckets, net, over_runs, pooled, return_codes
-from .model import Measured, Request
+from .model import BPF, Measured, Request
 from .observing.host import clock_source, compiles_bpf, cpu_model, kernel_release
 from .return_codes import FORWARDING_DISABLED, looked_up
 
@@ -18,7 +18,7 @@ from .return_codes import FORWARDING_DISABLED, looked_up
 def asked_for(request: Request) -> dict[str, t.Any]:
     """Return the measurement as it was asked for, with what was left to the module."""
     return {
-        "engine": "bpf",
+        "engine": request.engine,
         "family": request.family,
         "routes": request.routes,
         "network": str(request.network),
@@ -45,7 +45,7 @@ def found(request: Request, measured: Measured) -> dict[str, t.Any]:
         "kernel": kernel_release(),
         "cpu": cpu_model(),
         "clock_source": clock_source(),
-        "jit": compiles_bpf(),
+        "jit": compiles_bpf() if request.engine == BPF else None,
     }
 
 
@@ -59,7 +59,7 @@ def warnings(request: Request, measured: Measured) -> t.Iterator[str]:
             f"{disabled} of {total} lookups returned FWD_DISABLED before looking anything up, because {where} is 0, "
             "so the figures are not the cost of a lookup; measure where packets are forwarded, or set routes."
         )
-    if compiles_bpf() is False:
+    if request.engine == BPF and compiles_bpf() is False:
         yield (
             "The kernel interprets BPF programs (net.core.bpf_jit_enable is 0), which makes the empty loop slow and "
             "the net figures less sure."

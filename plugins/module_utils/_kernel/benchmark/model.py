@@ -11,6 +11,8 @@ import ipaddress
 import typing as t
 from dataclasses import dataclass
 
+BPF, MODULE = "bpf", "module"
+
 Address = t.Union[ipaddress.IPv4Address, ipaddress.IPv6Address]
 Network = t.Union[ipaddress.IPv4Network, ipaddress.IPv6Network]
 
@@ -19,6 +21,7 @@ Network = t.Union[ipaddress.IPv4Network, ipaddress.IPv6Network]
 class Request:
     """A measurement. ``routes`` are put into a network of its own; None is for the tables that the host has."""
 
+    engine: str
     network: Network
     source: Address
     interface: str
@@ -37,6 +40,18 @@ class Request:
 
 
 @dataclass(frozen=True)
+class Loop:
+    """One run of the loop: over which network, from which state of the walk, with or without the lookup."""
+
+    network: Network
+    source: Address
+    interface_index: int
+    batch: int
+    state: int
+    look_up: bool
+
+
+@dataclass(frozen=True)
 class Sample:
     """What one run of the loop came to: how often a batch of ``batch`` lookups took so many nanoseconds."""
 
@@ -49,6 +64,10 @@ class Sample:
     return_codes: t.Mapping[str, int]
     errors: int = 0
     last_error: int = 0
+
+
+#: What an engine does: so many lookups of a loop. It returns what they came to, and how far the walk went.
+Run = t.Callable[[Loop, int], t.Tuple[Sample, int]]
 
 
 @dataclass(frozen=True)

@@ -11,14 +11,14 @@ import ipaddress
 import typing as t
 
 from ..._converge.converge import Refusal
-from .model import Address, Network, Request
+from .model import BPF, MODULE, Address, Network, Request
 from .shared_memory import MOST_PER_BATCH
 from .synthetic_routes import LONGEST, most_routes
 
 Parameters = t.Mapping[str, t.Any]
 
 BENCHMARK_SPEC: dict[str, dict[str, t.Any]] = {
-    "engine": {"type": "str", "choices": ["bpf"], "default": "bpf"},
+    "engine": {"type": "str", "choices": [BPF, MODULE], "default": BPF},
     "family": {"type": "str", "choices": ["ipv4", "ipv6"], "default": "ipv4"},
     "routes": {"type": "int"},
     "network": {"type": "str"},
@@ -95,12 +95,17 @@ def _source(text: str | None, family: str) -> Address:
 def wanted(parameters: Parameters) -> Request:
     """Return what the parameters ask for. Raises Refusal for what makes no sense."""
     _check_ranges(parameters)
-    family, routes = parameters["family"], parameters["routes"]
+    family, routes, engine = parameters["family"], parameters["routes"], parameters["engine"]
     network = _network(parameters["network"], family)
     if routes is not None and parameters["interface"] is not None:
         raise Refusal(
             "The option interface is for the host's own tables; with routes the lookups come in on an interface of a "
             "network of their own. Leave one of the two out."
+        )
+    if engine == MODULE and family == "ipv6" and parameters["interface"] is not None:
+        raise Refusal(
+            "The option interface is not for the engine module and the family ipv6, which looks up as for packets of "
+            "the host itself: they come in nowhere. Leave it out, or use the engine bpf."
         )
     if routes is not None and routes > most_routes(network):
         raise Refusal(
@@ -108,6 +113,7 @@ def wanted(parameters: Parameters) -> Request:
             f"/{LONGEST[network.version]} at most; ask for fewer routes or a larger network."
         )
     return Request(
+        engine=engine,
         network=network,
         source=_source(parameters["source"], family),
         interface=parameters["interface"] or LOOPBACK,

@@ -60,10 +60,14 @@ _COLUMNS = ("p50", "p90", "p99", "mad")
 
 
 def lookup_table(results: t.Sequence[Found], width: int) -> str:
-    """Draw a line for each result: raw figures, the net median, and that as a bar of up to ``width`` columns."""
+    """Draw a line for each result: raw figures, the net median, and that as a bar of up to ``width`` columns.
+
+    Engines are told when there are several.
+    """
     rows = []
     medians = []
     try:
+        engines = [str(each.get("engine", "")) for each in results]
         for each in results:
             routes = "the host's" if each["routes"] is None else str(each["routes"])
             raw, median = each["raw"], float(each["net"]["p50"])
@@ -72,13 +76,16 @@ def lookup_table(results: t.Sequence[Found], width: int) -> str:
                 [str(each["family"]), routes, *figures, _plain(float(each["empty_loop"]["p50"])), _plain(median)]
             )
             medians.append(median)
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise BadFigures(
             "each result needs family, routes, raw, net and empty_loop as kernel_benchmark returns them"
         ) from error
     if not rows:
         raise BadFigures("there is no result")
     titles = ["family", "routes", *_COLUMNS[:-1], "MAD", "empty", "net p50"]
+    if len(set(engines)) > 1:
+        titles = ["engine", *titles]
+        rows = [[engine, *row] for engine, row in zip(engines, rows)]
     widths = [max(map(len, column)) for column in zip(titles, *rows)]
     longest = max(medians) or 1.0
 

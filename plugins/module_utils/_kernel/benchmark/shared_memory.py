@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import struct
 import typing as t
-from dataclasses import dataclass
 
-from .model import Address, Sample
+from .model import Loop, Sample
 from .return_codes import by_name
-from .walk import Walk
+from .walk import walk_over
 
 #: state, mask, base_high, base_low, high_mask, low_mask, high_shift, low_shift, source, family, interface, batch,
 #: look_up
@@ -30,21 +29,9 @@ _FAMILIES = {4: 2, 6: 10}  # AF_INET, AF_INET6
 _NOTHING_YET = (1 << 64) - 1
 
 
-@dataclass(frozen=True)
-class Loop:
-    """One run of the program: from which state of the walk, with or without the lookup."""
-
-    walk: Walk
-    source: Address
-    interface_index: int
-    batch: int
-    state: int
-    look_up: bool
-
-
 def packed(loop: Loop) -> bytes:
     """Return the whole memory as the program is to meet it."""
-    walk = loop.walk
+    walk = walk_over(loop.network)
     source = loop.source.packed.ljust(16, b"\0")
     to_do = _TO_DO.pack(
         loop.state & walk.mask,

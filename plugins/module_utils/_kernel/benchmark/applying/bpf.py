@@ -18,8 +18,10 @@ import sys
 import typing as t
 
 from ...._converge.converge import ObservationFailed, Refusal
+from ..model import Loop, Run, Sample
 from ..program import instructions
 from ..route_lookup_program import MEMORY_SIZE
+from ..shared_memory import packed, sample_of, state_of
 
 #: __NR_bpf of the architectures that Debian has with little endian and 64 bits (asm/unistd_64.h, asm-generic/unistd.h).
 _CALL_NUMBERS = {"x86_64": 321, "aarch64": 280, "riscv64": 280, "loongarch64": 280, "ppc64le": 361}
@@ -136,6 +138,20 @@ class Program:
 
     def __exit__(self, *_exception: object) -> None:
         self._stack.close()
+
+
+@contextlib.contextmanager
+def bpf_engine() -> t.Iterator[Run]:
+    """Have the program do it. Raises Refusal, ObservationFailed and OSError."""
+    with Program() as program:
+
+        def run(loop: Loop, lookups: int) -> tuple[Sample, int]:
+            program.memory[:] = packed(loop)
+            program.run(lookups // loop.batch)
+            memory = bytes(program.memory)
+            return sample_of(memory, loop.batch), state_of(memory)
+
+        yield run
 
 
 def _create_map_or_explain() -> int:

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 # This module util is PRIVATE to the collection: it can change at any time.
-"""Runs the loop with the lookup and without, in turn."""
+"""Runs the loop with the lookup and without, in turn, whatever engine does it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,7 @@ import os
 import typing as t
 
 from ...._converge.converge import ObservationFailed
-from ..model import Measured, Request, Sample
-from ..shared_memory import Loop, packed, sample_of, state_of
-from ..walk import Walk, walk_over
-from .bpf import Program
+from ..model import Loop, Measured, Request, Run, Sample
 
 
 @contextlib.contextmanager
@@ -30,14 +27,6 @@ def _on_one_cpu() -> t.Iterator[None]:
         os.sched_setaffinity(0, allowed)
 
 
-def _run(program: Program, loop: Loop, lookups: int) -> tuple[Sample, int]:
-    """Return what so many lookups came to, and how far the walk went."""
-    program.memory[:] = packed(loop)
-    program.run(max(1, lookups // loop.batch))
-    memory = bytes(program.memory)
-    return sample_of(memory, loop.batch), state_of(memory)
-
-
 def _complain_of_errors(sample: Sample) -> None:
     if not sample.errors:
         return
@@ -49,23 +38,22 @@ def _complain_of_errors(sample: Sample) -> None:
     )
 
 
-def measure(request: Request, interface_index: int) -> Measured:
+def measure(request: Request, interface_index: int, run: Run) -> Measured:
     """Measure in the network that this process is in. Raises ObservationFailed, Refusal and OSError."""
-    walk: Walk = walk_over(request.network)
     found: dict[bool, list[Sample]] = {True: [], False: []}
-    with Program() as program, _on_one_cpu():
+    with _on_one_cpu():
         state = 0
 
         def loop(look_up: bool) -> Loop:
-            return Loop(walk, request.source, interface_index, request.batch, state, look_up)
+            return Loop(request.network, request.source, interface_index, request.batch, state, look_up)
 
         if request.warm_up:
-            sample, state = _run(program, loop(True), request.warm_up)
+            sample, state = run(loop(True), max(request.warm_up, request.batch))
             _complain_of_errors(sample)
         for _number in range(request.runs):
             # Side by side, so that a CPU that changes its pace changes both.
-            empty, _state = _run(program, loop(False), request.loops)
-            sample, state = _run(program, loop(True), request.loops)
+            empty, _state = run(loop(False), request.loops)
+            sample, state = run(loop(True), request.loops)
             _complain_of_errors(sample)
             found[False].append(empty)
             found[True].append(sample)

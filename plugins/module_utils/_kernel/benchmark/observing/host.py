@@ -13,8 +13,9 @@ import socket
 
 from ...._converge.converge import ObservationFailed, Refusal
 
-#: capability.h: CAP_NET_ADMIN, CAP_SYS_ADMIN, CAP_BPF.
+#: capability.h: CAP_NET_ADMIN, CAP_SYS_MODULE, CAP_SYS_ADMIN, CAP_BPF.
 _NET_ADMIN = 12
+_SYS_MODULE = 16
 _SYS_ADMIN = 21
 _BPF = 39
 #: How /proc/cpuinfo names a model, by architecture.
@@ -71,13 +72,21 @@ def _capabilities() -> int:
     raise ObservationFailed("/proc/self/status does not tell the capabilities of this process.")
 
 
-def require_capabilities(own_network: bool) -> None:
-    """Raise Refusal unless this process may load the program, and make a network of its own if it needs one."""
+def require_capabilities(own_network: bool, own_module: bool) -> None:
+    """Raise Refusal unless this process may do what is wanted.
+
+    That is to load the program, or the kernel module for ``own_module``, and to make a network with ``own_network``.
+    """
     effective = _capabilities()
 
     def has(capability: int) -> bool:
         return bool(effective >> capability & 1)
 
+    if own_module and not (has(_SYS_MODULE) and has(_NET_ADMIN) and has(_SYS_ADMIN)):
+        raise Refusal(
+            "Measuring with a kernel module needs root (CAP_SYS_MODULE, CAP_NET_ADMIN and CAP_SYS_ADMIN), and no "
+            "container; set become to true."
+        )
     if has(_SYS_ADMIN):
         return
     if own_network:
