@@ -14,6 +14,7 @@ import yaml
 
 from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.parameters import FIREWALL_SPEC
 from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.benchmark.parameters import BENCHMARK_SPEC
+from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.deploying.options import BINARY_SPEC
 from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.options import DKMS_SPEC
 from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.packaging.options import PACKAGE_SPEC
 from ansible_collections.baremetal.fabric.plugins.module_utils._storage.parameters import RAID_POOL_SPEC
@@ -134,25 +135,35 @@ def test_the_readme_lists_every_variable_once(role: Role) -> None:
     assert sorted(re.findall(rf"^\| `({role.name}_\w+)`", readme, re.MULTILINE)) == sorted(role.specs)
 
 
+def _arguments(file: Path, module: str) -> dict[str, Any]:
+    """What the task that calls a module gives it; it may be one of a block."""
+    tasks = [each for task in _yaml(file) for each in task.get("block", [task])]
+    arguments: dict[str, Any] = next(task for task in tasks if module in task)[module]
+    return arguments
+
+
 @each_role
 def test_the_task_passes_every_variable_on(role: Role) -> None:
-    tasks = _yaml(role.folder / "tasks" / role.tasks)
-    arguments = next(task for task in tasks if role.module in task)[role.module]
+    arguments = _arguments(role.folder / "tasks" / role.tasks, role.module)
     assert set(arguments) == set(role.options) - role.unused | role.looped
     for option, value in arguments.items():
         assert ("item" if option in role.looped else role.variable(option)) in value
 
 
 def test_a_builder_is_told_all_that_packages_depend_on() -> None:
-    tasks = _yaml(KERNEL_MODULE.folder / "tasks" / "packages.yml")
-    module = "baremetal.fabric.kernel_module_package"
-    arguments = next(task for task in tasks if module in task)[module]
+    tasks = KERNEL_MODULE.folder / "tasks" / "packages.yml"
+    arguments = _arguments(tasks, "baremetal.fabric.kernel_module_package")
     # The date of the kernel is the same on every builder.
     assert set(arguments) == set(PACKAGE_SPEC) - {"source_date_epoch"}
     signing = KERNEL_MODULE.specs["kernel_module_signing"]["options"]
     assert {key: value["required"] for key, value in signing.items()} == {
         key: value["required"] for key, value in PACKAGE_SPEC["signing"]["options"].items()
     }
+
+
+def test_a_host_is_told_all_that_its_packages_depend_on() -> None:
+    arguments = _arguments(KERNEL_MODULE.folder / "tasks" / "packages.yml", "baremetal.fabric.kernel_module_binary")
+    assert set(arguments) == set(BINARY_SPEC) - {"state"}
 
 
 SURVEYS = [
