@@ -117,6 +117,7 @@ extends_documentation_fragment:
 requirements:
   - a Debian system with dkms 3.0 or newer, a compiler and make, where the packages are built
   - the headers of each kernel (C(linux-headers-RELEASE)); a message names the package that is missing
+  - root, and the right to make mount namespaces, which some containers lack
 notes:
   - A run with nothing to do starts one C(bash), which reads the C(dkms.conf).
   - What is in C(/etc/dkms) of the build host is not heeded.

@@ -145,7 +145,7 @@ class Packaging:
             host.wait_booted()
         one, other = (PackageHost(lab[name], kernels=kernels, release=release) for name in (ONE, OTHER))
         for builder in (one, other):
-            builder.install()
+            builder.prepare()
         return cls(one, other, Target(lab[TARGET]))
 
 

@@ -46,12 +46,12 @@ def lab_name(release: str) -> str:
 
 def packaging_lab_name(release: str) -> str:
     """The same for a lab in which packages are built and installed."""
-    return f"kernel-packages-{release}-{os.getpid()}"
+    return f"kernel-pack-{release}-{os.getpid()}"
 
 
 def remove_leftovers() -> None:
     """Take down the labs of test runs that were killed."""
     for name in lab_names():
-        match = re.fullmatch(r"kernel-(?:proof|ask|role|load|packages)-[a-z]+-(\d+)", name)
+        match = re.fullmatch(r"kernel-(?:proof|ask|role|load|pack)-[a-z]+-(\d+)", name)
         if match and not Path(f"/proc/{match[1]}").exists():
             take_down(name)

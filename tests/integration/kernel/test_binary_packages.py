@@ -92,7 +92,10 @@ def test_a_package_is_installed_where_nothing_can_be_built(packaging: Packaging)
         assert target.modinfo(kernel, "filename", MODULE) == told["modules"][0].replace("/usr/lib", "/lib")
         assert target.modinfo(kernel, "vermagic", MODULE).split()[0] == kernel
         assert target.modinfo(kernel, "version", MODULE) == "1.0"
-        assert target.run("dpkg", "--verify", told["package"]) == ""
+        # Lab hosts keep no documents.
+        assert [
+            each for each in target.run("dpkg", "--verify", told["package"]).splitlines() if "/doc/" not in each
+        ] == []
         assert target.run("dpkg", "--audit") == ""
         target.run("dpkg", "--purge", told["package"])
         assert target.modules_of(kernel) == before
