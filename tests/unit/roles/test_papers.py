@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,13 @@ ROOT = Path(__file__).resolve().parents[3]
 
 def _yaml(path: Path) -> Any:
     return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+def _flat(tasks: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield each task, also those of blocks."""
+    for task in tasks:
+        yield task
+        yield from _flat(task.get("block", []))
 
 
 @dataclass(frozen=True)
@@ -79,7 +86,7 @@ KERNEL_BENCHMARK = Role(
     name="kernel_benchmark",
     module="baremetal.fabric.kernel_benchmark",
     options=BENCHMARK_SPEC,
-    own=frozenset({"kernel_benchmark_sizes"}),
+    own=frozenset(f"kernel_benchmark_{name}" for name in ("sizes", "keep_module", "install_packages")),
     unused=frozenset({"routes"}),
     looped=frozenset({"routes"}),
 )
@@ -137,8 +144,7 @@ def test_the_readme_lists_every_variable_once(role: Role) -> None:
 
 def _arguments(file: Path, module: str) -> dict[str, Any]:
     """What the task that calls a module gives it; it may be one of a block."""
-    tasks = [each for task in _yaml(file) for each in task.get("block", [task])]
-    arguments: dict[str, Any] = next(task for task in tasks if module in task)[module]
+    arguments: dict[str, Any] = next(task for task in _flat(_yaml(file)) if module in task)[module]
     return arguments
 
 
