@@ -114,7 +114,7 @@ notes:
   - Needs root, or C(CAP_BPF) and C(CAP_NET_ADMIN) for the host's own tables; and Linux 5.15 or newer on a 64-bit
     little-endian architecture. With O(engine=module) it needs root and C(kmod), and no container.
   - O(routes) needs the kernel's C(veth), which stays loaded where it is a module. A million IPv6 routes take
-    800 MiB of memory while they are there.
+    800 MiB of memory while they are there, and with O(engine=module) up to 250 MiB more.
 seealso:
   - module: baremetal.fabric.dkms_module
   - plugin: baremetal.fabric.histogram

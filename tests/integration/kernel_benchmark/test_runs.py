@@ -102,6 +102,8 @@ def test_bad_parameters_get_one_sentence(router: BenchmarkHost) -> None:
     assert "does not belong to the family ipv6" in router.refused(network="203.0.113.0/24", family="ipv6")
     assert "is no IP address" in router.refused(source="here")
     assert "at most" in router.refused(routes=100000, network="203.0.113.0/24")
+    assert "they come in nowhere" in router.refused(engine="module", family="ipv6", interface="lo")
+    assert "is not installed for the running kernel" in router.refused(engine="module")
     assert not router.succeeds("test", "-e", "/run/baremetal.fabric")
 
 
@@ -109,7 +111,11 @@ def test_bad_parameters_get_one_sentence(router: BenchmarkHost) -> None:
 @every_release
 def test_who_may_not_is_told_what_is_missing(router: BenchmarkHost) -> None:
     order = '{"module": "kernel_benchmark", "arguments": %s}'
-    for arguments, missing in (("{}", "CAP_BPF and CAP_NET_ADMIN"), ('{"routes": 10}', "CAP_SYS_ADMIN")):
+    for arguments, missing in (
+        ("{}", "CAP_BPF and CAP_NET_ADMIN"),
+        ('{"routes": 10}', "CAP_SYS_ADMIN"),
+        ('{"engine": "module"}', "CAP_SYS_MODULE"),
+    ):
         as_nobody = [
             "setpriv",
             "--reuid=65534",

@@ -42,7 +42,8 @@ def by_name(counts: t.Sequence[int]) -> dict[str, int]:
 
 def by_error_number(counts: t.Mapping[int, int]) -> dict[str, int]:
     """Return the counts of negative error numbers, or 0, by name; one that no type of route has is called as in C."""
-    return {_ERRORS.get(-code, errno.errorcode.get(-code, str(code))): count for code, count in counts.items()}
+    names: dict[int, str] = {**errno.errorcode, **_ERRORS}
+    return {names.get(-code, str(code)): count for code, count in counts.items()}
 
 
 def looked_up(counts: t.Mapping[str, int]) -> int:

@@ -24,6 +24,9 @@ from ..synthetic_routes import cut
 #: IPv6 routes through it unreachable (net/ipv6/route.c, fib6_is_reject).
 INTERFACE = "out"
 _PEER = "peer"
+#: More entries of the destination cache than there will be: their collector, which walks over all routes in Linux 6.1
+#: (fib6_run_gc), would be part of the longest lookups.
+_NO_COLLECTION = ("/proc/sys/net/ipv6/route/gc_thresh", str((1 << 31) - 1))
 _LINK_ADDRESS = "02:00:00:00:00:02"
 #: Of the network for benchmarks (RFC 2544), and a unique local one (RFC 4193): beside what is usually measured.
 _OWN = {4: "198.18.0.1/30", 6: "fd00:198:18::1/64"}
@@ -48,6 +51,8 @@ def _equip(version: int, runner: Runner) -> None:
         runner.run(("ip", "link", "set", interface, "up"))
     runner.run(("ip", "link", "set", "lo", "up"))
     _set(f"/proc/sys/net/ipv{version}/conf/all/forwarding", "1")
+    if version == 6:
+        _set(*_NO_COLLECTION)
     ip("address", "add", _OWN[version], "dev", INTERFACE, *(("nodad",) if version == 6 else ()))
     ip("neighbour", "add", str(_GATEWAY[version]), "lladdr", _LINK_ADDRESS, "dev", INTERFACE, "nud", "permanent")
 
