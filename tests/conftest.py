@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from hypothesis.configuration import set_hypothesis_home_dir
 
 from tests.proof_table import ProofTable
@@ -34,3 +35,6 @@ def pytest_configure(config: pytest.Config) -> None:
 
 link_collection()
 set_hypothesis_home_dir(ROOT / ".cache" / "hypothesis")
+# How long an example takes says more of the machine, and of what else it does, than of the code.
+settings.register_profile("patient", deadline=None)
+settings.load_profile("patient")

@@ -142,6 +142,8 @@ def _start(array: Array) -> PoolStep:
     if array.hidden_reshape:
         # mdadm --assemble puts back what a reshape was moving; --run does not, and the kernel may then refuse.
         return StartArray(array.name, name, members, assembled, "its reshape was interrupted")
+    if array.scattered:
+        return StartArray(array.name, name, members, assembled, "only some of its members are assembled")
     if array.assembled:
         return StartArray(array.name, array.node, (), "", "it waits for members that are not there")
     return StartArray(array.name, name, members, "", "nothing has assembled it")

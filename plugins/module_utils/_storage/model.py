@@ -170,6 +170,7 @@ class Array:
     previous_devices: int = 0  #: during a reshape the old number of devices; else 0
     active: bool = True  #: False: assembled but not started, or not assembled at all
     assembled: bool = True  #: False: only superblocks tell of it
+    scattered: bool = False  #: assembled, but of some of its members only, and the others are there
     auto_read_only: bool = False
     bitmap: bool = True
     activity: Activity | None = None

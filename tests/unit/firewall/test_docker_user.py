@@ -101,7 +101,7 @@ def foreign(saved: Saved) -> dict[str, list[str]]:
     }
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(wishes(), wishes(), st.sampled_from([DOCKERS, EMPTY]), st.sampled_from([4, 6]))
 def test_a_transaction_leads_from_any_policy_to_any_other_and_to_none(
     old: Wanted, new: Wanted, start: Saved, version: int
@@ -118,7 +118,7 @@ def test_a_transaction_leads_from_any_policy_to_any_other_and_to_none(
     assert foreign(saved) == foreign(start)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(wishes())
 def test_the_chains_mean_what_the_table_means(want: Wanted) -> None:
     mine = as_table({version: user_rules(user_chains(want, AROUND, version)) for version in (4, 6)})

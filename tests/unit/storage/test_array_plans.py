@@ -92,6 +92,16 @@ def test_a_reshape_that_is_not_started_is_assembled_anew_for_mdadm_to_put_back_w
     assert list(step.commands) == [*stops, ("mdadm", "--assemble", "--run", "/dev/md/data-0", *members)]
 
 
+def test_an_array_that_is_assembled_of_some_members_only_is_assembled_anew_of_all() -> None:
+    host = pool_of(*[200 * MIB] * 4)
+    with_first(host, active=False, scattered=True, node="/dev/md127")
+    (step,) = plan_pool(host.pool, host.want)
+    members = [member.node for member in host.array(0).members]
+    stop = ("mdadm", "--stop", "/dev/md127")
+    assert list(step.commands) == [stop, ("mdadm", "--assemble", "--run", "/dev/md/data-0", *members)]
+    assert step.reason == "only some of its members are assembled"
+
+
 def test_a_reshape_that_has_moved_nothing_is_taken_back_and_begun_anew() -> None:
     host = pool_of(*[200 * MIB] * 4)
     whole = host.capacity_now

@@ -126,7 +126,7 @@ def shape_of_the_end(host: SimulatedHost) -> object:
     )
 
 
-@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(SIZES, min_size=4, max_size=6), EVENTS, REDUNDANCY)
 def test_no_step_from_a_settled_pool_lowers_redundancy_or_capacity(
     sizes: list[int], events: list[tuple[str, int, int]], redundancy: int
@@ -140,7 +140,7 @@ def test_no_step_from_a_settled_pool_lowers_redundancy_or_capacity(
         check_end(host)
 
 
-@settings(deadline=None, max_examples=100, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(SIZES, min_size=4, max_size=6), EVENTS, REDUNDANCY, st.data())
 def test_a_run_cut_after_any_step_is_continued_to_the_same_end(
     sizes: list[int], events: list[tuple[str, int, int]], redundancy: int, data: st.DataObject
@@ -158,7 +158,7 @@ def test_a_run_cut_after_any_step_is_continued_to_the_same_end(
             finish_event(host, kind)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.lists(SIZES, min_size=2, max_size=9))
 def test_a_new_pool_of_one_redundant_disk_uses_all_but_the_largest_disk(sizes: list[int]) -> None:
     host = pool_of(*sizes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 from ansible_collections.baremetal.fabric.plugins.module_utils._storage.model import (
@@ -139,6 +140,17 @@ def test_an_array_inside_a_reshape_that_nobody_could_start(tmp_path: Path) -> No
     assert (array.level, array.devices, array.previous_devices) == (5, 5, 4)
     assert slots(array) == {"/dev/vdb1": 0, "/dev/vdc1": 1, "/dev/vdd1": 2, "/dev/vde1": 3, "/dev/vdf1": 4}
     assert pool.group is None
+
+
+def test_members_that_wait_beside_an_array_that_is_not_started_count(tmp_path: Path) -> None:
+    host, runner = lay_out("trixie-inactive-reshape", tmp_path)
+    bound = tmp_path / "sys/block/md127/md/dev-vdc1"
+    assert bound.is_dir()
+    shutil.rmtree(bound)
+    array = only_array(observe_pool(Wanted("data", FIVE), runner, host))
+
+    assert array.scattered
+    assert slots(array) == {"/dev/vdb1": 0, "/dev/vdc1": 1, "/dev/vdd1": 2, "/dev/vde1": 3, "/dev/vdf1": 4}
 
 
 def test_arrays_that_are_not_assembled_are_told_by_their_superblocks(tmp_path: Path) -> None:

@@ -211,7 +211,7 @@ def _at_rest(host: Host, pool: str, claim: Claim, kernel: KernelArray | None, mi
     if not good:
         return None
     newest: Superblock = good[0].found.superblock
-    bound = {each.member.node for each in kernel.members} if kernel is not None else None
+    bound = {each.member.node for each in kernel.members} if kernel is not None else set()
     name = slice_name(pool, claim.index)
     return Array(
         index=claim.index,
@@ -223,10 +223,11 @@ def _at_rest(host: Host, pool: str, claim: Claim, kernel: KernelArray | None, mi
         chunk=newest.chunk,
         component_size=newest.component_size,
         slice_size=0,
-        members=_members_at_rest([piece for piece in good if bound is None or piece.partition.node in bound]),
+        members=_members_at_rest(good),
         previous_devices=good[0].found.previous_devices,
         active=False,
         assembled=kernel is not None,
+        scattered=bool(bound) and any(piece.partition.node not in bound for piece in good),
         bitmap=newest.has_bitmap,
         hidden_reshape=newest.reshaping,
         reshape_unbegun=nothing_moved(host, good),
