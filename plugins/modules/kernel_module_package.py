@@ -197,8 +197,10 @@ module:
       type: str
       returned: always
 packages:
-  description: The packages, by the version of the kernel. In check mode, as the plan would leave them.
-  returned: success
+  description:
+    - The packages, by the version of the kernel. In check mode, as the plan would leave them.
+    - Also returned when the run failed for single kernels, with those for the others.
+  returned: success, or failures for single kernels
   type: list
   elements: dict
   contains:

@@ -50,10 +50,11 @@ class SetAside(Exception):
 
 
 class Incomplete(Exception):
-    """Everything was done but what was set aside; the rest is in the wanted state."""
+    """Everything was done but what was set aside; the rest is in the wanted state, ``after`` is what there is."""
 
-    def __init__(self, failures: t.Sequence[str]) -> None:
-        self.details = {"failures": list(failures)}  #: further values for the module to return
+    def __init__(self, failures: t.Sequence[str], after: t.Any) -> None:
+        self.details: dict[str, t.Any] = {"failures": list(failures)}  #: further values for the module to return
+        self.after = after
         super().__init__(" ".join(failures))
 
 
@@ -202,7 +203,7 @@ def converge(
             f"Still to do: {titles}. Something else may be changing the same resource; look at it, then run again."
         )
     if journal.failures:
-        raise Incomplete(journal.failures)
+        raise Incomplete(journal.failures, after)
     return _outcome(resource, before, after, journal.plan, journal.changed, pending)
 
 

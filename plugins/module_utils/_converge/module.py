@@ -87,13 +87,21 @@ def run(module: AnsibleModule, task_for: t.Callable[[Parameters], Task[S]]) -> N
                 lock = stack.enter_context(Lock(task.lock))
                 lock.acquire(task.wait_timeout if task.wait else SHORT_WAIT)
                 runner = Runner(inherit=(lock.descriptor,))
-            outcome = converge(task.resource(runner), module.check_mode, task.wait, journal)
+            outcome = _converged(task, runner, module.check_mode, journal)
         except TOLD as error:
             module.fail_json(**failure(error, journal))
         else:
             for warning in task.warnings(outcome.before, outcome.after):
                 module.warn(warning)
             module.exit_json(**success(outcome, task.facts(outcome.after)))
+
+
+def _converged(task: Task[S], runner: Runner, check_mode: bool, journal: Journal) -> Outcome[S]:
+    try:
+        return converge(task.resource(runner), check_mode, task.wait, journal)
+    except Incomplete as error:
+        error.details.update(task.facts(error.after))  # for those who can do with what there is
+        raise
 
 
 def look(

@@ -114,6 +114,15 @@ def test_hosts_install_what_the_builder_has_built(stand: Stand) -> None:
     said = stand.refused(**there, kernel_module_archive=str(exclusive))
     assert f"has no package for {newer} (BUILD_EXCLUSIVE_KERNEL" in said
     assert target.run("dpkg-query", "--show") == before
+    # One that does not compile for the older kernel: a host that has both is refused, with the compiler's line.
+    broken = stand.archive(Toy("2.5", fails_for=older))
+    said = stand.refused(**both, kernel_module_archive=str(broken))
+    assert f"has no package for {older} ({older}: " in said
+    assert f"#error {MODULE} is not made for this kernel" in said
+    assert target.run("dpkg-query", "--show") == before
+    # A host that has only the newer one takes it.
+    stand.play(**there, kernel_module_archive=str(broken), kernel_module_kernels=[newer])
+    assert (stand.found(older), stand.found(newer)) == ("1.0", "2.5")
     # An upgrade, a downgrade that is refused, and the end.
     stand.play(**both, kernel_module_archive=str(stand.archive(Toy("3.0"))))
     assert (stand.found(older), stand.found(newer)) == ("3.0", "3.0")

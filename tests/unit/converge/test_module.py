@@ -160,6 +160,7 @@ def test_a_failure_beside_which_the_rest_was_done_lists_what_failed() -> None:
     playbook = play(Playbook(), CrackedKiln(Kiln(0, load="bowl"), 100, hidden="The bowl has cracked."))
     assert playbook.failed
     assert playbook.result["failures"] == ["The bowl has cracked."]
+    assert playbook.result["degrees"] == 100
     assert playbook.result["msg"] == "The bowl has cracked. (2 of 3 steps were done.)"
     assert playbook.result["changed"] is True
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import typing as t
 
 from ..versions import version_key
-from .model import BuildHost, Found, Kernel, Wanted
+from .model import BuildHost, Found, Kernel, Package, Wanted
 from .planning import selected, wanted_package
 
 #: A SHA-256 in hexadecimal digits; what a plan puts in its stead is no such thing.
@@ -22,18 +22,25 @@ def facts(host: BuildHost, want: Wanted) -> dict[str, t.Any]:
     kernels = selected(host, want)
     return {
         "module": {"name": host.name, "version": host.version, "source_digest": host.source_digest},
-        "packages": [_package(host, want, kernel) for kernel in kernels if not host.excluded(kernel)],
+        "packages": list(_packages(host, want, kernels)),
         "skipped": [
             {"kernel": kernel.release, "reason": host.excluded(kernel)} for kernel in kernels if host.excluded(kernel)
         ],
     }
 
 
-def _package(host: BuildHost, want: Wanted, kernel: Kernel) -> dict[str, t.Any]:
-    package = wanted_package(host, want, kernel)
-    digest = host.found.get(package.file, Found()).digest
+def _packages(host: BuildHost, want: Wanted, kernels: t.Iterable[Kernel]) -> t.Iterator[dict[str, t.Any]]:
+    """Yield the packages that are there: none for a kernel that could not be built for."""
+    for kernel in kernels:
+        package = wanted_package(host, want, kernel)
+        found = host.found.get(package.file, Found())
+        if found.inputs == package.inputs and not host.excluded(kernel):
+            yield _package(want, package, found.digest)
+
+
+def _package(want: Wanted, package: Package, digest: str) -> dict[str, t.Any]:
     return {
-        "kernel": kernel.release,
+        "kernel": package.kernel,
         "package": package.name,
         "version": package.version,
         "architecture": package.architecture,
