@@ -86,7 +86,7 @@ modules:
           type: str
           returned: always
         ready:
-          description: Whether the version is in place for it.
+          description: Whether the version is in place for it, and its initramfs is there where Debian makes one.
           type: bool
           returned: always
         reason:

@@ -95,6 +95,8 @@ def _not_ready(host: Host, boot: NextBoot) -> str:
     kernel = host.kernels.get(boot.kernel)
     if kernel is None or not kernel.exists:
         return f"{boot.kernel} has no modules at all"
+    if boot.missing:
+        return f"{boot.missing} is missing; run 'update-initramfs -c -k {boot.kernel}'"
     version = host.version or kernel.active
     if host.excluded(kernel):
         return f"it is not for {boot.kernel}: {host.excluded(kernel)}"

@@ -157,10 +157,11 @@ class Signing:
 
 @dataclass(frozen=True)
 class NextBoot:
-    """The kernel that boots next, and what tells so."""
+    """The kernel that boots next, and what tells so. ``missing`` is a file that it may not boot without."""
 
     kernel: str = ""
     source: str = ""
+    missing: str = ""
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from ansible_collections.baremetal.fabric.plugins.module_utils._converge.converge import Refusal
 from ansible_collections.baremetal.fabric.plugins.module_utils._converge.plan import Plan
 from ansible_collections.baremetal.fabric.plugins.module_utils._kernel import places
+from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.facts import next_boot_facts
 from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.loading import HEADER
 from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.model import (
     Build,
@@ -26,6 +27,7 @@ from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.model imp
     Kernel,
     Loaded,
     Loading,
+    NextBoot,
     Part,
     Tree,
     Wanted,
@@ -243,6 +245,15 @@ def test_everything_is_removed_also_what_is_broken() -> None:
 
 
 # Any host
+
+
+def test_a_kernel_without_its_initramfs_is_not_ready_whatever_is_in_place_for_it() -> None:
+    here = host(kernel(NEW, "1.0", "1.0", "1.0"))
+    assert next_boot_facts(here, NextBoot(NEW, "/vmlinuz"))["ready"]
+    told = next_boot_facts(here, NextBoot(NEW, "/vmlinuz", f"/boot/initrd.img-{NEW}"))
+    assert not told["ready"]
+    assert told["reason"] == f"/boot/initrd.img-{NEW} is missing; run 'update-initramfs -c -k {NEW}'"
+
 
 VERSIONS = ["", "1.0", "2.0", "1.0 2.0"]
 

@@ -8,15 +8,24 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 from .. import places
 from ..booting import GRUB, GRUB_ENVIRONMENT, IMAGE, BootFiles, next_boot_of
 from ..model import NextBoot
 
+#: Where it is, every kernel has an initramfs, which its installation makes after DKMS has had its turn.
+_INITRAMFS_TOOLS = "/usr/sbin/update-initramfs"
+
 
 def next_boot() -> NextBoot:
     """Return the kernel that boots next; without one where it cannot be told."""
-    return next_boot_of(BootFiles(_text(GRUB), _text(GRUB_ENVIRONMENT), _images(), _leads))
+    boot = next_boot_of(BootFiles(_text(GRUB), _text(GRUB_ENVIRONMENT), _images(), _leads))
+    initramfs = f"{places.BOOT}/initrd.img-{boot.kernel}"
+    has_image = bool(boot.kernel) and os.path.exists(f"{places.BOOT}/{IMAGE}{boot.kernel}")
+    if has_image and os.path.exists(_INITRAMFS_TOOLS) and not os.path.exists(initramfs):
+        return replace(boot, missing=initramfs)
+    return boot
 
 
 def _images() -> tuple[str, ...]:
