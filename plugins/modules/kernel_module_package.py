@@ -241,7 +241,7 @@ packages:
       description: Whether the modules are signed.
       type: bool
       returned: always
-skipped:
+excluded:
   description: The kernels that the source is not for, each with C(kernel) and C(reason).
   returned: success
   type: list

@@ -176,9 +176,9 @@ def test_kernels_that_get_no_package_do_not_stop_the_others(packaging: Packaging
     # Excluded: left out with a reason.
     excluding = one.wanted(Toy("2.0", more=f'BUILD_EXCLUSIVE_KERNEL="^{pattern_of(one.older)}$"'))
     result = one.quartet(**excluding)
-    (skipped,) = result.values["skipped"]
-    assert skipped["kernel"] == one.newer
-    assert skipped["reason"].startswith("BUILD_EXCLUSIVE_KERNEL is")
+    (excluded,) = result.values["excluded"]
+    assert excluded["kernel"] == one.newer
+    assert excluded["reason"].startswith("BUILD_EXCLUSIVE_KERNEL is")
     assert one.newer in str(result.values["warnings"])
     # Without headers, and for a kernel of which there is nothing at all.
     nowhere = "6.1.0-1-amd64"

@@ -128,7 +128,7 @@ def test_kernels_that_are_excluded_or_given_up_are_left_out() -> None:
     assert [step.kernel for step in builds(host)] == [NEW]
     assert plan_packages(host, WANT, {NEW}) == ()
     told = facts(finished(host), WANT)
-    assert told["skipped"] == [{"kernel": OLD, "reason": "BUILD_EXCLUSIVE_ARCH is arm64"}]
+    assert told["excluded"] == [{"kernel": OLD, "reason": "BUILD_EXCLUSIVE_ARCH is arm64"}]
     assert [each["kernel"] for each in told["packages"]] == [NEW]
     assert facts(host, WANT)["packages"] == []
     assert "BUILD_EXCLUSIVE_ARCH" in " ".join(warnings(WANT, host, host))

@@ -23,7 +23,7 @@ def facts(host: BuildHost, want: Wanted) -> dict[str, t.Any]:
     return {
         "module": {"name": host.name, "version": host.version, "source_digest": host.source_digest},
         "packages": list(_packages(host, want, kernels)),
-        "skipped": [
+        "excluded": [
             {"kernel": kernel.release, "reason": host.excluded(kernel)} for kernel in kernels if host.excluded(kernel)
         ],
     }
