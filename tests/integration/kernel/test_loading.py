@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,7 @@ from tests.integration.kernel.package_host import PackageHost, Target
 from tests.integration.kernel.places import ONE, TARGET, packages_for
 from tests.integration.kernel.sources import MODULE, NAME, Toy
 from tests.integration.kernel.stage import every_machine
+from tests.integration.modules.module_host import ModuleHost
 from tests.lab import Lab
 from tests.lab.recipe import RELEASES
 
@@ -122,3 +124,55 @@ def test_a_package_is_loaded_into_a_kernel(delivery: tuple[PackageHost, Target])
     assert target.modinfo(kernel, "filename", MODULE) == ""
     assert target.modules_of(kernel) == before
     target.run("rmmod", MODULE)
+
+
+@pytest.mark.slow
+@pytest.mark.qemu
+@pytest.mark.proof(
+    area="kernel", line=2, title="In a kernel: packages are loaded, repaired, put back, replaced, and gone"
+)
+@pytest.mark.parametrize("delivery", RELEASES, indirect=True)
+def test_packages_are_loaded_put_back_and_replaced(delivery: tuple[PackageHost, Target]) -> None:
+    builder, target = delivery
+    kernel, host = builder.newer, ModuleHost(target.host)
+    host.install()
+    before = target.modules_of(kernel)
+    load = {"now": True, "persist": True, "parameters": {"answer": 7}}
+
+    def brought(toy: Toy) -> dict[str, Any]:
+        told = builder.package_of(builder.done(**builder.wanted(toy)), kernel)
+        target.take(builder.content(told), told)
+        return {"name": NAME, "packages": [told], "directory": "/root", "kernels": ["running"], "load": load}
+
+    def loaded(file: str) -> str:
+        return target.run("cat", f"/sys/module/{MODULE}/{file}").strip()
+
+    first = brought(Toy("1.0"))
+    told = host.module("kernel_module_binary", first, check=True)
+    assert target.modules_of(kernel) == before
+    result = host.module("kernel_module_binary", first)
+    assert (result.failed, result.titles) == (False, told.titles), result.message
+    assert (loaded("version"), loaded("parameters/answer")) == ("1.0", "7")
+    again = host.module("kernel_module_binary", first)
+    assert (again.failed, again.changed, again.titles) == (False, False, [])
+    # A file that somebody changed: it is repaired, and what is loaded stays, as it is just that.
+    host.sh(f"echo garbage > {target.modinfo(kernel, 'filename', MODULE)}")
+    assert host.module("kernel_module_binary", first).changed
+    assert target.modinfo(kernel, "version", MODULE) == "1.0"
+    assert host.sh(f"dmesg | grep -c '{MODULE} 1.0: '").strip() == "1"
+    # One that cannot be loaded: the former package comes back.
+    refused = host.module("kernel_module_binary", brought(Toy("3.0", loads=False)))
+    assert refused.failed
+    assert "is installed and loaded again" in refused.message
+    assert (loaded("version"), target.modinfo(kernel, "version", MODULE)) == ("1.0", "1.0")
+    # One that can be.
+    last = host.module("kernel_module_binary", brought(Toy("4.0")))
+    assert (last.failed, last.titles[-1]) == (False, f"Reload {MODULE}"), last.message
+    assert (loaded("version"), loaded("parameters/answer")) == ("4.0", "7")
+    downgrade = host.module("kernel_module_binary", first)
+    assert downgrade.failed
+    assert "set allow_downgrade" in downgrade.message
+    gone = host.module("kernel_module_binary", {"name": NAME, "state": "absent"})
+    assert (gone.failed, gone.changed) == (False, True), gone.message
+    assert target.modules_of(kernel) == before
+    assert not host.succeeds("ls", f"/etc/modprobe.d/{NAME}.conf", f"/etc/modules-load.d/{NAME}.conf")
