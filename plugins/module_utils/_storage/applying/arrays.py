@@ -110,10 +110,22 @@ def start(step: StartArray | RevertReshape, execution: Execution, prepare: t.Cal
         *stopping, starting = step.commands
         for argv in stopping:
             execution.run(argv)
+        _stop_unstarted(step.partitions, execution)
         if prepare is not None:
             prepare()
         execution.run(starting)
     _await_running(step.array, step.node, execution)
+
+
+def _stop_unstarted(partitions: t.Sequence[str], execution: Execution) -> None:
+    """Stop arrays that are not started and hold some of the partitions: udev makes one of what a killed run wrote."""
+    folders = [f"/sys/class/block/{sysfs_name(partition)}/holders" for partition in partitions]
+    holders = {holder for folder in folders for holder in execution.host.names(folder)}
+    for name in array_names(execution.host):
+        if name in holders:
+            array = read_array(execution.host, name)
+            if not array.started:
+                execution.run(("mdadm", "--stop", array.node))
 
 
 def _await_running(name: str, node: str, execution: Execution) -> None:
