@@ -13,6 +13,7 @@ import typing as t
 
 from ..._converge.command import CommandError
 from ..._converge.converge import StepFailed
+from ..._converge.plan import Argv
 from ..observing.arrays import Identity, claimed_index, identify
 from ..observing.sysfs import (
     KernelArray,
@@ -109,12 +110,27 @@ def start(step: StartArray | RevertReshape, execution: Execution, prepare: t.Cal
             locks.enter_context(locked(f"/dev/{kernel_name(name)}", execution))
         *stopping, starting = step.commands
         for argv in stopping:
-            execution.run(argv)
+            stop(argv, execution)
         _stop_unstarted(step.partitions, execution)
         if prepare is not None:
             prepare()
         execution.run(starting)
     _await_running(step.array, step.node, execution)
+
+
+def stop(argv: Argv, execution: Execution) -> None:
+    """Stop an array with ``argv``, which ends with its node: again and again while udev looks at it, or it is gone."""
+    said: list[str] = []
+
+    def stopped() -> bool:
+        try:
+            execution.run(argv)
+        except CommandError as error:
+            said.append(str(error))
+            return not execution.host.exists(f"/sys/block/{sysfs_name(argv[-1])}/md/array_state")
+        return True
+
+    until(stopped, lambda: f"{said[-1]}. See 'fuser -v {argv[-1]}', stop what uses it, then run again.")
 
 
 def _stop_unstarted(partitions: t.Sequence[str], execution: Execution) -> None:
@@ -125,7 +141,7 @@ def _stop_unstarted(partitions: t.Sequence[str], execution: Execution) -> None:
         if name in holders:
             array = read_array(execution.host, name)
             if not array.started:
-                execution.run(("mdadm", "--stop", array.node))
+                stop(("mdadm", "--stop", array.node), execution)
 
 
 def _await_running(name: str, node: str, execution: Execution) -> None:
