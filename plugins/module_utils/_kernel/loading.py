@@ -10,6 +10,7 @@ from __future__ import annotations
 import typing as t
 
 from .._converge.converge import Refusal
+from .._converge.plan import Argv
 from . import places
 from .model import Loading
 
@@ -41,6 +42,18 @@ def loading_files(name: str, module: str, loading: Loading) -> dict[str, str | N
     if not (loading.now or loading.persist or loading.parameters):
         return {}
     return {places.options(name): options_file(module, loading), places.loading(name): load_file(module, loading)}
+
+
+def load_commands(module: str, parameters: t.Iterable[tuple[str, str]], again: bool) -> tuple[Argv, ...]:
+    """Return what loads a module; ``again`` when another build, or one with other parameters, is to go first."""
+    load: Argv = ("modprobe", module, *(f"{key}={value}" for key, value in parameters))
+    return (("modprobe", "-r", module), load) if again else (load,)
+
+
+def with_file(files: t.Mapping[str, str], path: str, content: str | None) -> dict[str, str]:
+    """Return ``files`` with one that is written, or removed."""
+    others = {each: text for each, text in files.items() if each != path}
+    return others if content is None else {**others, path: content}
 
 
 def is_due(path: str, there: str | None, content: str | None) -> bool:

@@ -17,6 +17,9 @@ MODULES = "/lib/modules"
 LOADED = "/sys/module"
 BOOT = "/boot"
 
+#: One for all: DKMS has none, and installing runs depmod on what the modules of a kernel share.
+LOCK = "dkms"
+
 STATE = "/var/lib/baremetal.fabric/kernel"
 MODULES_LOAD = "/etc/modules-load.d"
 MODPROBE = "/etc/modprobe.d"

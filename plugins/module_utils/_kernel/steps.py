@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from .._converge.plan import Argv, Step
 from . import places
+from .loading import load_commands, with_file
 from .model import Build as Built
 from .model import File, Host, Kernel, Loaded, Tree
 
@@ -183,8 +184,7 @@ class WriteFile(KernelStep):
         return f"Remove {self.path}" if self.content is None else f"Write {self.path}"
 
     def after(self, host: Host) -> Host:
-        files = {path: text for path, text in host.files.items() if path != self.path}
-        return replace(host, files=files if self.content is None else {**files, self.path: self.content})
+        return replace(host, files=with_file(host.files, self.path, self.content))
 
 
 @dataclass(frozen=True)
@@ -207,8 +207,7 @@ class Load(KernelStep):
 
     @property
     def commands(self) -> tuple[Argv, ...]:
-        load: Argv = ("modprobe", self.module, *(f"{key}={value}" for key, value in self.parameters))
-        return (("modprobe", "-r", self.module), load) if self.again else (load,)
+        return load_commands(self.module, self.parameters, self.again)
 
     def after(self, host: Host) -> Host:
         return replace(host, loaded={**host.loaded, self.module: Loaded(self.srcversion, dict(self.parameters))})

@@ -24,8 +24,6 @@ from .parameters import Parameters, wanted_module
 from .versions import newest
 
 TOOLS = {"dkms": "dkms", "bash": "bash", "modinfo": "kmod", "depmod": "kmod"}
-#: One for all: DKMS has none, and installing runs depmod on what the modules of a kernel share.
-LOCK = "dkms"
 
 
 def module_task(parameters: Parameters) -> Task[Host]:
@@ -33,7 +31,7 @@ def module_task(parameters: Parameters) -> Task[Host]:
     want = wanted_module(parameters)
     return Task(
         resource=lambda runner: PackageResource(want, runner),
-        lock=LOCK,
+        lock=places.LOCK,
         facts=facts,
         tools=TOOLS,
         wait_timeout=want.wait_seconds,

@@ -111,13 +111,18 @@ def test_the_former_version_is_installed_and_loaded_when_the_new_one_cannot_be()
         here.carry_out(load(), [], HOST)
     back = (places.DKMS, "install", "--force", "-m", "toy", "-v", "0.9", "-k", KERNEL, "-a", X86)
     assert machine.asked[2:] == [back, ("modprobe", "toy")]
+    # When nothing was loaded before, it is installed only.
+    here, machine = work(failing("modprobe", "toy", "answer=7"))
+    with pytest.raises(StepFailed, match=r"0\.9 is installed again"):
+        here.carry_out(load(again=False), [], HOST)
+    assert machine.asked[1:] == [back]
 
 
 def test_without_a_former_version_it_is_told_what_is_loaded_now() -> None:
     with pytest.raises(StepFailed, match="No module is loaded now"):
         work(failing("modprobe", "toy"))[0].carry_out(load(former=""), [], HOST)
-    with pytest.raises(StepFailed, match="Nothing else was changed"):
-        work(failing("modprobe", "toy"))[0].carry_out(load(again=False), [], HOST)
+    with pytest.raises(StepFailed, match="What is installed stays"):
+        work(failing("modprobe", "toy"))[0].carry_out(load(again=False, former=""), [], HOST)
     with pytest.raises(StepFailed, match="could not be put back either"):
         work(failing("modprobe", "toy"))[0].carry_out(load(), [], HOST)
 

@@ -63,5 +63,5 @@ def test_an_array_that_somebody_keeps_is_told_with_the_words_of_mdadm(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(execution.until, "__defaults__", (0.1,))
-    with pytest.raises(StepFailed, match="Cannot get exclusive access to /dev/md127. See 'fuser -v /dev/md127'"):
+    with pytest.raises(StepFailed, match=r"Cannot get exclusive access to /dev/md127\. See 'fuser -v /dev/md127'"):
         stopped(Busy(100), root)

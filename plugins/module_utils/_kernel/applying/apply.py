@@ -13,14 +13,14 @@ import shutil
 import typing as t
 
 from ..._converge.command import CommandError, Runner
-from ..._converge.converge import SetAside, StepFailed
-from ..._converge.files import replace_file
+from ..._converge.converge import SetAside
 from .. import places
 from ..model import Host
 from ..observing import tree
 from ..observing.observe import Given, found_by_modinfo
 from ..planning import missing_headers
 from ..steps import Add, Build, Clear, Install, KernelStep, Load, PutSource, Remove, RemoveSource, WriteFile
+from .loading import load, write_file
 from .removing import remove_by_hand
 from .sources import put_source, remove_source
 from .workshop import Workshop, clean, merge
@@ -137,34 +137,11 @@ class Work:
             self.runner.run(argv)
 
     def _write_file(self, step: WriteFile) -> None:
-        if step.content is None:
-            os.unlink(step.path)
-            return
-        os.makedirs(os.path.dirname(step.path), exist_ok=True)
-        if step.executable and os.path.exists(step.path) and not os.access(step.path, os.X_OK):
-            os.unlink(step.path)  # it would keep its mode
-        replace_file(step.path, step.content, 0o755 if step.executable else 0o644)
+        write_file(step.path, step.content, step.executable)
 
     def _load(self, step: Load) -> None:
-        try:
-            self._run(step)
-        except CommandError as error:
-            raise StepFailed(self._not_loaded(step, error)) from error
-
-    def _not_loaded(self, step: Load, error: CommandError) -> str:
-        words = f"{step.module} cannot be loaded: {error}"
-        if not step.again:
-            return f"{words}. Nothing else was changed by that; see the kernel's log (dmesg)."
-        if error.argv[1] == "-r":
-            return f"{words}. The module that is loaded stays, as it is in use; stop what uses it, or reboot."
-        if not step.former:
-            return f"{words}. No module is loaded now; see the kernel's log (dmesg)."
-        try:
-            self.runner.run(_install(step.name, step.former, step.kernel, step.arch))
-            self.runner.run(("modprobe", step.module))
-        except CommandError as again:
-            return f"{words}. {step.former} could not be put back either: {again}"
-        return f"{words}. {step.former} is installed and loaded again."
+        back = [_install(step.name, step.former, step.kernel, step.arch)]
+        load(step.module, step.commands, step.former, back, self.runner)
 
     def _remove(self, step: Remove) -> None:
         if step.broken:

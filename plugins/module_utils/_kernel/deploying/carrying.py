@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-import typing as t
 
-from ..._converge.command import CommandError, Runner
+from ..._converge.command import Runner
 from ..._converge.converge import StepFailed
-from ..._converge.files import replace_file
+from ..applying.loading import load, write_file
 from ..loading import differing
 from ..observing import tree
 from .model import Package, Target
@@ -26,7 +25,7 @@ def carry_out(step: BinaryStep, host: Target, runner: Runner) -> None:
     if isinstance(step, InstallPackages):
         _install(step, runner)
     elif isinstance(step, WriteFile):
-        _write(step)
+        write_file(step.path, step.content)
     elif isinstance(step, LoadModule):
         _load(step, host, runner)
     else:
@@ -62,21 +61,11 @@ def _check_file(package: Package) -> None:
         )
 
 
-def _write(step: WriteFile) -> None:
-    if step.content is None:
-        os.unlink(step.path)
-        return
-    os.makedirs(os.path.dirname(step.path), exist_ok=True)
-    replace_file(step.path, step.content)
-
-
 def _load(step: LoadModule, host: Target, runner: Runner) -> None:
     if _is_loaded(step, host, runner):
         return
-    try:
-        _run(step, runner)
-    except CommandError as error:
-        raise StepFailed(_not_loaded(step, error, runner)) from error
+    back = [apt_install([step.former], True)]
+    load(step.module, step.commands, os.path.basename(step.former), back, runner)
 
 
 def _is_loaded(step: LoadModule, host: Target, runner: Runner) -> bool:
@@ -86,18 +75,3 @@ def _is_loaded(step: LoadModule, host: Target, runner: Runner) -> bool:
         return False
     installed = modules_found(Package("", "", "", host.running, (f"/{step.module}.ko",), ""), runner).get(step.module)
     return installed is not None and installed.srcversion == loaded.srcversion
-
-
-def _not_loaded(step: LoadModule, error: CommandError, runner: Runner) -> str:
-    words = f"{step.module} cannot be loaded: {error}"
-    if error.argv[1] == "-r":
-        return f"{words}. The module that is loaded stays, as it is in use; stop what uses it, or reboot."
-    if not step.former:
-        return f"{words}. No module is loaded now; see the kernel's log (dmesg)."
-    back: t.Sequence[t.Sequence[str]] = (apt_install([step.former], True), ("modprobe", step.module))
-    try:
-        for argv in back:
-            runner.run(argv)
-    except CommandError as again:
-        return f"{words}. {step.former} could not be put back either: {again}"
-    return f"{words}. {os.path.basename(step.former)} is installed{' and loaded' if step.again else ''} again."

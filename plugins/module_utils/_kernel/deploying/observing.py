@@ -12,10 +12,9 @@ import re
 import typing as t
 
 from ..._converge.command import CommandError, Runner
-from .. import places
-from ..model import Loaded
 from ..observing import tree
 from ..observing.boot import next_boot
+from ..observing.loading import loaded_modules, loading_texts
 from ..observing.observe import found_by_modinfo
 from ..packaging.dpkg_status import installed
 from ..packaging.names import debian_name
@@ -41,8 +40,8 @@ def observe_target(want: Wanted, runner: Runner) -> Target:
         installed=there,
         newer=frozenset(each.name for each in packages if _is_newer(there.get(each.name), each.version, runner)),
         found={package.kernel: modules_found(package, runner) for package in packages if package.name in there},
-        loaded=_loaded(names, want.loading.parameters),
-        files=_files(want.name),
+        loaded=loaded_modules(names, want.loading.parameters),
+        files=loading_texts(want.name),
     )
 
 
@@ -85,13 +84,3 @@ def modules_found(package: Package, runner: Runner) -> dict[str, Module]:
     return {
         name: Module(own.get(os.path.realpath(file.path), file.path), file.srcversion) for name, file in found.items()
     }
-
-
-def _loaded(names: t.Iterable[str], parameters: t.Iterable[str]) -> dict[str, Loaded]:
-    found = {name: tree.loaded_module(name, parameters) for name in names}
-    return {name: module for name, module in found.items() if module is not None}
-
-
-def _files(name: str) -> dict[str, str]:
-    texts = {path: tree.text_of(path) for path in (places.loading(name), places.options(name))}
-    return {path: text + "\n" for path, text in texts.items() if text is not None}

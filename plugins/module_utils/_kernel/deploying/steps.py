@@ -11,6 +11,7 @@ import typing as t
 from dataclasses import dataclass, replace
 
 from ..._converge.plan import Argv, Step
+from ..loading import load_commands, with_file
 from ..model import Loaded
 from .model import Installed, Module, Package, Target
 
@@ -69,8 +70,7 @@ class WriteFile(BinaryStep):
         return f"Remove {self.path}" if self.content is None else f"Write {self.path}"
 
     def after(self, host: Target) -> Target:
-        files = {path: text for path, text in host.files.items() if path != self.path}
-        return replace(host, files=files if self.content is None else {**files, self.path: self.content})
+        return replace(host, files=with_file(host.files, self.path, self.content))
 
 
 @dataclass(frozen=True)
@@ -92,8 +92,7 @@ class LoadModule(BinaryStep):
 
     @property
     def commands(self) -> tuple[Argv, ...]:
-        load: Argv = ("modprobe", self.module, *(f"{key}={value}" for key, value in self.parameters))
-        return (("modprobe", "-r", self.module), load) if self.again else (load,)
+        return load_commands(self.module, self.parameters, self.again)
 
     def after(self, host: Target) -> Target:
         found = host.found.get(host.running, {}).get(self.module)

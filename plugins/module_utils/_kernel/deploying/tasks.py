@@ -8,8 +8,8 @@
 from __future__ import annotations
 
 from ..._converge.module import Task
+from .. import places
 from ..parameters import Parameters
-from ..tasks import LOCK
 from .facts import facts, warnings
 from .model import Target
 from .parameters import wanted_binary
@@ -23,7 +23,7 @@ def binary_task(parameters: Parameters) -> Task[Target]:
     want = wanted_binary(parameters)
     return Task(
         resource=lambda runner: Binary(want, runner),
-        lock=LOCK,
+        lock=places.LOCK,
         facts=lambda host: facts(host, want),
         tools=_TOOLS,
         wait_timeout=want.wait_seconds,

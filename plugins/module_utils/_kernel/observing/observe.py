@@ -20,6 +20,7 @@ from ..formats.dkms_conf import Question, Variables
 from ..formats.modinfo import blocks
 from ..model import ABSENT, ALL_INSTALLED, RUNNING, Conf, File, Host, Kernel, Loaded, Signing, Tree, Wanted
 from . import tree
+from .loading import loaded_modules, loading_texts
 from .signing import signing_of
 from .sources import Files, conf_text, digest_of, read_archive, read_directory
 
@@ -180,14 +181,12 @@ def found_by_modinfo(
 def _loaded(host: Host, want: Wanted) -> dict[str, Loaded]:
     kernel = host.kernels.get(host.running)
     names = [part.name for conf in (kernel.confs.values() if kernel else ()) for part in conf.parts]
-    found = {name: tree.loaded_module(name, want.loading.parameters) for name in names}
-    return {name: module for name, module in found.items() if module is not None}
+    return loaded_modules(names, want.loading.parameters)
 
 
 def _files(name: str) -> dict[str, str]:
-    texts = {path: tree.text_of(path) for path in (places.loading(name), places.options(name))}
-    texts.update({path: tree.program_of(path) for path in places.hooks(name)})
-    return {path: text + "\n" for path, text in texts.items() if text is not None}
+    programs = {path: tree.program_of(path) for path in places.hooks(name)}
+    return {**loading_texts(name), **{path: text + "\n" for path, text in programs.items() if text is not None}}
 
 
 def observe_signing(runner: Runner) -> Signing:
