@@ -21,8 +21,8 @@ from ..packaging.names import debian_name
 from .model import Installed, Module, Package, Target, Wanted
 
 _STATUS = "/var/lib/dpkg/status"
-#: dpkg(1), --verify: nine flags, a letter for configuration files, and the path.
-_VERIFIED = re.compile(r"^(?:missing {5}|[?.5]{9})\s+(?:c\s+)?(?P<path>/.+?)(?: \(.*\))?$", re.MULTILINE)
+#: dpkg(1), --verify: nine flags or a word, a letter for configuration files, and the path.
+_VERIFIED = re.compile(r"^(?:missing|[?.5]{9})\s+(?:c\s+)?(?P<path>/.+?)(?: \(.*\))?$", re.MULTILINE)
 
 
 def observe_target(want: Wanted, runner: Runner) -> Target:
