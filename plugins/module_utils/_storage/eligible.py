@@ -10,7 +10,7 @@ from __future__ import annotations
 import typing as t
 
 if t.TYPE_CHECKING:
-    from .model import Array, Disk, Pool, Wanted
+    from .model import Array, Disk, Partition, Pool, Wanted
 
 
 def usable_disks(pool: Pool, want: Wanted) -> tuple[Disk, ...]:
@@ -43,9 +43,26 @@ def outdated(pool: Pool, disk: Disk) -> bool:
 
 
 def stray_on(array: Array, disk: Disk) -> str:
-    """Return the partition on ``disk`` that once was a member of ``array``, or ""."""
+    """Return the partition on ``disk`` that once was a member of ``array`` and held some of its data, or ""."""
     strays = set(array.strays)
-    return next((part.node for part in disk.partitions if part.node in strays), "")
+    return next((part.node for part in disk.partitions if part.node in strays and not _never_served(part, array)), "")
+
+
+def unused_on(array: Array, disk: Disk) -> str:
+    """Return the partition on ``disk`` that was to be a member of the running ``array`` and never became one, or ""."""
+    strays = set(array.strays) if array.active else set()
+    return next((part.node for part in disk.partitions if part.node in strays and _never_served(part, array)), "")
+
+
+def _never_served(part: Partition, array: Array) -> bool:
+    """Whether a superblock tells of a spare, or of a member beyond those that the array has.
+
+    The latter is what a reshape to more members had added before its beginning was put back.
+    """
+    block = part.superblock
+    if block is None or block.array_uuid != array.uuid or block.faulty:
+        return False
+    return block.role is None or block.role >= array.devices
 
 
 def prepared_on(array_name: str, array: Array | None, disk: Disk) -> str:

@@ -31,7 +31,7 @@ from .layout import (
 )
 from .model import MIB, Array, Partition, Pool, Wanted, slice_index, slice_name
 from .phases import Phase, Steps, cut_once, partition_steps, settle
-from .repair import drop_failed, repair, replace_members
+from .repair import clear_spares, drop_failed, repair, replace_members
 from .size import human
 from .steps.arrays import (
     AwaitArray,
@@ -337,6 +337,7 @@ _PHASES: tuple[Phase, ...] = (
     _wake,
     _mend_tables,
     _wipe,
+    clear_spares,
     drop_failed,
     repair,
     replace_members,

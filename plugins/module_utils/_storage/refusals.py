@@ -13,7 +13,7 @@ from __future__ import annotations
 import typing as t
 
 from .._converge.converge import Refusal
-from .eligible import reserved_for_replacement
+from .eligible import reserved_for_replacement, stray_on
 from .layout import largest_gap, smallest_slice, waiting_room
 from .model import Array, Disk, Pool, Wanted, slice_index
 from .size import human
@@ -188,7 +188,7 @@ def _too_small_to_repair(pool: Pool, want: Wanted) -> str:
             or any(member.spare for member in array.members)
         ):
             continue
-        if any(set(array.strays) & {part.node for part in disk.partitions} for disk in pool.disks if disk.declared):
+        if any(stray_on(array, disk) for disk in pool.disks if disk.declared):
             continue
         fitting = [disk for disk in pool.disks if disk.declared and _could_repair(array, disk)]
         reserved = reserved_for_replacement(pool, want)
@@ -327,5 +327,4 @@ def findings(pool: Pool, want: Wanted | None) -> tuple[str, ...]:
 
 
 def _only_outdated(pool: Pool, disk: Disk) -> bool:
-    strays = {node for array in pool.arrays for node in array.strays}
-    return not _serves(pool, disk) and any(part.node in strays for part in disk.partitions)
+    return not _serves(pool, disk) and any(stray_on(array, disk) for array in pool.arrays)

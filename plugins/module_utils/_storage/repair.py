@@ -3,21 +3,31 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 # This module util is PRIVATE to the collection: it can change at any time.
-"""The phases that restore and keep redundancy: drop, repair, replace, release. Pure."""
+"""The phases that restore and keep redundancy: clear, drop, repair, replace, release. Pure."""
 
 from __future__ import annotations
 
 import typing as t
 
-from .eligible import prepared_on, stray_on, usable_disks
+from .eligible import prepared_on, stray_on, unused_on, usable_disks
 from .layout import Carver
 from .phases import Steps, partition_steps, settle
 from .steps.arrays import AwaitArray, PauseCheck, WakeArray
-from .steps.disks import ReleaseDisk
+from .steps.disks import ClearSpare, ReleaseDisk
 from .steps.members import AddMembers, CancelReplacement, DropMembers, ReplaceMember
 
 if t.TYPE_CHECKING:
     from .model import Array, Disk, Pool, Wanted
+
+
+def clear_spares(pool: Pool, want: Wanted) -> Steps:
+    """Make slices usable again that were to be members and that arrays were started without."""
+    steps: Steps = []
+    for disk in usable_disks(pool, want):
+        parts = tuple(part for part in (unused_on(array, disk) for array in pool.arrays) if part)
+        if parts:
+            steps.append(ClearSpare(disk.node, disk.display, parts, "the array was started without it"))
+    return steps
 
 
 # --- repair ----------------------------------------------------------------------------------------------------

@@ -23,7 +23,9 @@ from ansible_collections.baremetal.fabric.plugins.module_utils._storage.model im
     Member,
     Pool,
     Replacement,
+    Superblock,
 )
+from ansible_collections.baremetal.fabric.plugins.module_utils._storage.refusals import findings
 from ansible_collections.baremetal.fabric.plugins.module_utils._storage.steps.arrays import (
     AwaitArray,
     CreateArray,
@@ -38,6 +40,7 @@ from ansible_collections.baremetal.fabric.plugins.module_utils._storage.steps.re
 from tests.unit.storage.simulated_host import (
     VOLUMES,
     SimulatedHost,
+    change_disk,
     check_end,
     grow_disks,
     pool_of,
@@ -222,6 +225,42 @@ def test_a_returning_member_is_taken_back() -> None:
     ]
     host.run()
     check_end(host)
+
+
+@pytest.mark.parametrize("role", [None, 3], ids=["spare", "beyond-the-members"])
+def test_a_slice_that_an_array_was_started_without_is_used_after_all(role: int | None) -> None:
+    host = pool_of(*[200 * MIB] * 3)
+    array = host.array(0)
+    number = host.plug(200 * MIB)
+    host.run(most_steps=1)
+    left_behind(host, number, Superblock("", "", "data-0", "any", 5, 4, 9, role, False, 0, 0, 0, True, False, True))
+    assert "outdated" not in "".join(findings(host.pool, host.want))
+    assert [step.title for step in plan_pool(host.pool, host.want)][:2] == [
+        f"Clear the superblock of /dev/sd{number}x1, which holds no data",
+        "Reshape array data-0 to raid5 of 4",
+    ]
+    host.run()
+    assert host.array(0).devices == array.devices + 1
+    check_end(host)
+
+
+def test_a_member_that_a_whole_array_went_on_without_is_not_overwritten() -> None:
+    host = pool_of(*[200 * MIB] * 3)
+    number = host.plug(200 * MIB)
+    host.run(most_steps=1)
+    left_behind(host, number, Superblock("", "", "data-0", "any", 5, 3, 9, 2, False, 0, 0, 0, True, False, False))
+    assert not plan_pool(host.pool, host.want)
+    assert "holds an outdated copy" in "".join(findings(host.pool, host.want))
+
+
+def left_behind(host: SimulatedHost, number: int, block: Superblock) -> None:
+    """Have the first array run without a slice of disk ``number`` that bears its superblock."""
+    node = f"/dev/sd{number}x"
+    disk = host.pool.disk(node)
+    assert disk is not None
+    named = replace(block, array_uuid=host.array(0).uuid)
+    change_disk(host, number, partitions=tuple(replace(part, superblock=named) for part in disk.partitions))
+    with_first(host, strays=(f"{node}1",))
 
 
 def test_a_replacement_never_lowers_redundancy_and_releases_the_old_disk() -> None:

@@ -30,6 +30,7 @@ _BY_KIND: dict[type[PoolStep], t.Callable[[t.Any, Execution], None]] = {
     disk_steps.TellKernel: apply_disks.tell_kernel,
     disk_steps.PartitionDisk: apply_disks.partition,
     disk_steps.ReleaseDisk: apply_disks.release,
+    disk_steps.ClearSpare: apply_disks.release,
     array_steps.StartArray: apply_arrays.start,
     reshape_steps.RevertReshape: apply_guard.revert,
     array_steps.WakeArray: apply_arrays.wake,

@@ -197,3 +197,12 @@ class ReleaseDisk(PoolStep):
             for array in pool.arrays
         )
         return replace(with_disk(pool, self.disk, released), arrays=arrays)
+
+
+@dataclass(frozen=True)
+class ClearSpare(ReleaseDisk):
+    """Take superblocks off a disk which say that it was to be a member, and that it held no data yet."""
+
+    @property
+    def title(self) -> str:
+        return f"Clear the superblock of {', '.join(self.partitions)}, which holds no data"
