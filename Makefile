@@ -63,7 +63,7 @@ molecule: bootstrap ## Run the roles in lab hosts, or one: make molecule SCENARI
 
 .PHONY: proof
 proof: bootstrap ## Run every acceptance line, or those of an area: make proof AREA=storage
-	@$(PYTEST) tests/integration/$(AREA) -m proof $(ARGS)
+	@$(PYTEST) tests/integration -m proof --area '$(AREA)' $(ARGS)
 
 .PHONY: bench
 bench: bootstrap ## Measure and print ratios against doing the same by hand

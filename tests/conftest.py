@@ -29,8 +29,12 @@ def link_collection() -> None:
     importlib.invalidate_caches()
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--area", default="", help="run only tests that hold an acceptance line of this area")
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    config.pluginmanager.register(ProofTable(), "proof-table")
+    config.pluginmanager.register(ProofTable(config.getoption("--area")), "proof-table")
 
 
 link_collection()

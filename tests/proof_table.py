@@ -58,16 +58,20 @@ def render(rows: Iterable[Row]) -> list[str]:
 
 
 class ProofTable:
-    """The pytest plugin: collects the lines, follows their tests, prints the table."""
+    """The pytest plugin: collects the lines, follows their tests, prints the table.
 
-    def __init__(self) -> None:
+    With an ``area`` only the tests run that hold a line of it, wherever they stand.
+    """
+
+    def __init__(self, area: str = "") -> None:
+        self._area = area
         self._lines: dict[str, list[Line]] = {}
         self._outcomes: dict[str, str] = {}
         self._seconds: dict[str, float] = {}
         self._called: set[str] = set()
 
     @pytest.hookimpl(trylast=True)
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         for item in items:
             callspec = getattr(item, "callspec", None)
             variant = callspec.id if callspec else ""
@@ -78,6 +82,19 @@ class ProofTable:
                     raise pytest.UsageError(f"{item.nodeid}: @pytest.mark.proof(area, line, title): {error}") from error
                 named = Line(line.area, line.number, line.title, variant)
                 self._lines.setdefault(item.nodeid, []).append(named)
+        if self._area:
+            self._keep_area(config, items)
+
+    def _keep_area(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        areas = {line.area for lines in self._lines.values() for line in lines}
+        if self._area not in areas:
+            raise pytest.UsageError(f"No acceptance line is of the area '{self._area}'; areas: {sorted(areas)}")
+        self._lines = {
+            nodeid: lines for nodeid, lines in self._lines.items() if any(line.area == self._area for line in lines)
+        }
+        others = [item for item in items if item.nodeid not in self._lines]
+        items[:] = [item for item in items if item.nodeid in self._lines]
+        config.hook.pytest_deselected(items=others)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.nodeid not in self._lines:

@@ -34,7 +34,7 @@ def medians(router: BenchmarkHost, family: str, sizes: list[int]) -> list[float]
         ]
         for _round in range(ROUNDS)
     ]
-    return [min(of_size) for of_size in zip(*rounds)]
+    return [min(of_size) for of_size in zip(*rounds, strict=True)]
 
 
 @pytest.mark.proof(area="kernel", line=7, title="A lookup among many routes costs more than in an empty table")

@@ -15,16 +15,19 @@ def suite(pytester: pytest.Pytester) -> pytest.Pytester:
 
         def pytest_configure(config):
             config.addinivalue_line("markers", "proof(area, line, title): holds an acceptance line")
-            config.pluginmanager.register(ProofTable())
+            config.pluginmanager.register(ProofTable(config.getoption("--area")))
+
+        def pytest_addoption(parser):
+            parser.addoption("--area", default="")
         """
     )
     return pytester
 
 
-def run(suite: pytest.Pytester, source: str) -> pytest.RunResult:
+def run(suite: pytest.Pytester, source: str, *arguments: str) -> pytest.RunResult:
     suite.makepyfile("import pytest\n" + source)
     # The inner run must not read the settings or the plugins of the outer one, nor end it.
-    return suite.runpytest_inprocess("-p", "no:cacheprovider", no_reraise_ctrlc=True)
+    return suite.runpytest_inprocess("-p", "no:cacheprovider", *arguments, no_reraise_ctrlc=True)
 
 
 def test_table_is_sorted_by_area_and_line_and_shows_variants() -> None:
@@ -152,3 +155,27 @@ def test_second():
         [r"storage +1 +it is interrupted +not run +\d", r"storage +2 +it is never reached +not run +\d"]
     )
     result.stdout.no_re_match_line(r".*passed")
+
+
+TWO_AREAS = """
+@pytest.mark.proof(area="storage", line=1, title="one")
+def test_storage(): pass
+
+@pytest.mark.proof(area="kernel", line=2, title="two")
+def test_kernel(): assert False
+
+def test_of_no_area(): assert False
+"""
+
+
+def test_one_area_alone_runs_wherever_its_tests_stand(suite: pytest.Pytester) -> None:
+    result = run(suite, TWO_AREAS, "--area", "storage")
+    result.assert_outcomes(passed=1, deselected=2)
+    result.stdout.fnmatch_lines(["storage*one*passed*"])
+    result.stdout.no_fnmatch_line("kernel*two*")
+
+
+def test_an_area_that_nothing_proves_is_a_mistake(suite: pytest.Pytester) -> None:
+    result = run(suite, TWO_AREAS, "--area", "storge")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*No acceptance line is of the area 'storge'; areas: [[]'kernel', 'storage'[]]*"])
