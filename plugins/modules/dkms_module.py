@@ -283,8 +283,8 @@ broken:
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils._converge.module import run
-from ..module_utils._kernel.options import DKMS_SPEC
-from ..module_utils._kernel.tasks import module_task
+from ..module_utils._kernel.dkms.options import DKMS_SPEC
+from ..module_utils._kernel.dkms.tasks import module_task
 
 
 def main() -> None:

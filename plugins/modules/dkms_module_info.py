@@ -116,8 +116,8 @@ signing:
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils._converge.module import look
-from ..module_utils._kernel.options import DKMS_INFO_SPEC
-from ..module_utils._kernel.tasks import TOOLS, look_at_modules
+from ..module_utils._kernel.dkms.options import DKMS_INFO_SPEC
+from ..module_utils._kernel.dkms.tasks import TOOLS, look_at_modules
 
 
 def main() -> None:

@@ -3,13 +3,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 # This module util is PRIVATE to the collection: it can change at any time.
-"""The options of the modules."""
+"""Options that several modules have."""
 
 from __future__ import annotations
 
 import typing as t
-
-from .model import ABSENT, ALL_INSTALLED, BUILT, INSTALLED, PRESENT
 
 Spec = t.Dict[str, t.Dict[str, t.Any]]
 
@@ -20,19 +18,3 @@ LOAD_SPEC: Spec = {
     "persist": {"type": "bool", "default": False},
     "parameters": {"type": "dict", "default": {}},
 }
-
-DKMS_SPEC: Spec = {
-    "name": {"type": "str", "required": True},
-    "version": {"type": "str"},
-    "state": {"type": "str", "choices": [PRESENT, BUILT, INSTALLED, ABSENT], "default": INSTALLED},
-    "source": {"type": "dict", "options": SOURCE_SPEC, "mutually_exclusive": [["directory", "archive"]]},
-    "kernels": {"type": "list", "elements": "str", "default": [ALL_INSTALLED]},
-    "jobs": {"type": "int", "default": 1},
-    "load": {"type": "dict", "options": LOAD_SPEC},
-    "replace_older": {"type": "bool", "default": False},
-    "allow_downgrade": {"type": "bool", "default": False},
-    "hook": {"type": "bool"},
-    "wait_timeout": {"type": "int", "default": 600},
-}
-
-DKMS_INFO_SPEC: Spec = {"name": {"type": "str"}}

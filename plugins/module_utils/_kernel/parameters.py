@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 # This module util is PRIVATE to the collection: it can change at any time.
-"""From the module's parameters to what is wanted, with every mistake told in one sentence."""
+"""Parameters that several modules have, checked; every mistake is told in one sentence."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import re
 import typing as t
 
 from .._converge.converge import Refusal
-from .model import ABSENT, ALL_INSTALLED, INSTALLED, Loading, Wanted
+from .model import Loading
 
 Parameters = t.Mapping[str, t.Any]
 
@@ -21,27 +21,6 @@ _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+:~-]{0,127}")
 _KERNEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+~-]{0,127}")
 _PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MOST_JOBS = 64
-
-
-def wanted_module(parameters: Parameters) -> Wanted:
-    """Read the parameters of dkms_module. Raises :class:`Refusal`."""
-    source = parameters["source"] or {}
-    want = Wanted(
-        name=checked_name(parameters["name"]),
-        version=checked_version(parameters["version"] or ""),
-        state=parameters["state"],
-        directory=source.get("directory") or "",
-        archive=source.get("archive") or "",
-        kernels=checked_kernels(parameters["kernels"]),
-        jobs=checked_jobs(parameters["jobs"]),
-        loading=checked_loading(parameters["load"] or {}),
-        replace_older=parameters["replace_older"],
-        allow_downgrade=parameters["allow_downgrade"],
-        hook=parameters["hook"],
-        wait_seconds=float(parameters["wait_timeout"]),
-    )
-    _check(want)
-    return want
 
 
 def checked_name(name: str) -> str:
@@ -88,19 +67,3 @@ def checked_loading(given: Parameters) -> Loading:
 
 def _text(value: t.Any) -> str:
     return ("N", "Y")[value] if isinstance(value, bool) else str(value)
-
-
-def _check(want: Wanted) -> None:
-    loads = want.loading.now or want.loading.persist or bool(want.loading.parameters)
-    if loads and want.state != INSTALLED:
-        raise Refusal(f"load needs state=installed; with state={want.state} there is nothing to load.")
-    if want.hook and want.state != INSTALLED:
-        raise Refusal(
-            f"hook needs state=installed; with state={want.state} nothing is to be installed for new kernels."
-        )
-    if want.state != ABSENT:
-        return
-    if want.directory or want.archive:
-        raise Refusal("source makes no sense with state=absent; leave it out.")
-    if want.kernels != (ALL_INSTALLED,):
-        raise Refusal("state=absent removes the module from all kernels; leave kernels out.")

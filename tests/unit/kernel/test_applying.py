@@ -18,24 +18,24 @@ import pytest
 from ansible_collections.baremetal.fabric.plugins.module_utils._converge.command import CommandError, Runner
 from ansible_collections.baremetal.fabric.plugins.module_utils._converge.converge import SetAside, StepFailed
 from ansible_collections.baremetal.fabric.plugins.module_utils._kernel import places
-from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.applying.apply import Work
-from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.applying.sources import put_source
-from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.applying.workshop import Workshop
-from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.model import Conf, Host, Kernel, Part, Signing
-from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.observing import tree
-from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.observing.observe import Given
-from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.observing.sources import (
-    Entry,
-    digest_of,
-    read_archive,
-    read_directory,
-)
-from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.steps import (
+from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.dkms.applying.apply import Work
+from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.dkms.applying.sources import put_source
+from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.dkms.applying.workshop import Workshop
+from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.dkms.observing import Given
+from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.dkms.steps import (
     Build,
     Install,
     Load,
     PutSource,
     Remove,
+)
+from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.model import Conf, Host, Kernel, Part, Signing
+from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.observing import tree
+from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.observing.sources import (
+    Entry,
+    digest_of,
+    read_archive,
+    read_directory,
 )
 
 KERNEL, OTHER = "6.1.0-47-amd64", "6.1.0-57-amd64"
@@ -187,7 +187,7 @@ def test_without_headers_nothing_is_started() -> None:
 @pytest.mark.parametrize("signed", [True, False])
 def test_kernels_are_built_side_by_side_once_there_is_a_key(monkeypatch: pytest.MonkeyPatch, signed: bool) -> None:
     monkeypatch.setattr(
-        "ansible_collections.baremetal.fabric.plugins.module_utils._kernel.applying.workshop.signing_of",
+        "ansible_collections.baremetal.fabric.plugins.module_utils._kernel.dkms.applying.workshop.signing_of",
         lambda _framework: Signing(present=signed),
     )
     meeting = threading.Barrier(2)

@@ -15,7 +15,10 @@ import pytest
 
 from ansible_collections.baremetal.fabric.plugins.module_utils._converge.converge import Refusal
 from ansible_collections.baremetal.fabric.plugins.module_utils._kernel import places
-from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.hook import program
+from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.dkms.hook import program
+from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.dkms.picture import draw
+from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.dkms.planning import plan_module
+from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.dkms.steps import KernelStep, WriteFile
 from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.loading import is_ours
 from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.model import (
     Conf,
@@ -26,9 +29,6 @@ from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.model imp
     Wanted,
 )
 from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.observing import tree
-from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.picture import draw
-from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.planning import plan_module
-from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.steps import KernelStep, WriteFile
 
 WANT = Wanted("toy", hook=True)
 PLACES = ("/etc/kernel/postinst.d/baremetal-fabric-toy", "/etc/kernel/header_postinst.d/baremetal-fabric-toy")

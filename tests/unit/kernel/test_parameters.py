@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from ansible_collections.baremetal.fabric.plugins.module_utils._converge.converge import Refusal
+from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.dkms.options import DKMS_SPEC
+from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.dkms.parameters import wanted_module
 from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.model import Loading
-from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.options import DKMS_SPEC
-from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.parameters import wanted_module
 from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.versions import is_newer, newest
 
 

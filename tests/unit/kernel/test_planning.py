@@ -17,7 +17,9 @@ from hypothesis import strategies as st
 from ansible_collections.baremetal.fabric.plugins.module_utils._converge.converge import Refusal
 from ansible_collections.baremetal.fabric.plugins.module_utils._converge.plan import Plan
 from ansible_collections.baremetal.fabric.plugins.module_utils._kernel import places
-from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.facts import next_boot_facts
+from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.dkms.facts import next_boot_facts
+from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.dkms.planning import plan_module
+from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.dkms.steps import KernelStep
 from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.loading import HEADER
 from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.model import (
     Build,
@@ -32,8 +34,6 @@ from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.model imp
     Tree,
     Wanted,
 )
-from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.planning import plan_module
-from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.steps import KernelStep
 
 OLD, NEW = "6.1.0-47-amd64", "6.1.0-57-amd64"
 TOY = Part("toy")

@@ -15,7 +15,7 @@ import yaml
 from ansible_collections.baremetal.fabric.plugins.module_utils._firewall.parameters import FIREWALL_SPEC
 from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.benchmark.parameters import BENCHMARK_SPEC
 from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.deploying.options import BINARY_SPEC
-from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.options import DKMS_SPEC
+from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.dkms.options import DKMS_SPEC
 from ansible_collections.baremetal.fabric.plugins.module_utils._kernel.packaging.options import PACKAGE_SPEC
 from ansible_collections.baremetal.fabric.plugins.module_utils._storage.parameters import RAID_POOL_SPEC
 

@@ -15,7 +15,7 @@ from ..._converge.command import CommandError, Runner
 from ..observing import tree
 from ..observing.boot import next_boot
 from ..observing.loading import loaded_modules, loading_texts
-from ..observing.observe import found_by_modinfo
+from ..observing.modinfo import found_by_modinfo
 from ..packaging.dpkg_status import installed
 from ..packaging.names import debian_name
 from .model import Installed, Module, Package, Target, Wanted

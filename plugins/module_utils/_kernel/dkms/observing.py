@@ -17,12 +17,12 @@ from ..._converge.converge import Refusal
 from .. import places
 from ..formats import dkms_conf
 from ..formats.dkms_conf import Question, Variables
-from ..formats.modinfo import blocks
-from ..model import ABSENT, ALL_INSTALLED, RUNNING, Conf, File, Host, Kernel, Loaded, Signing, Tree, Wanted
-from . import tree
-from .loading import loaded_modules, loading_texts
+from ..model import ABSENT, ALL_INSTALLED, RUNNING, Conf, Host, Kernel, Loaded, Signing, Tree, Wanted
+from ..observing import tree
+from ..observing.loading import loaded_modules, loading_texts
+from ..observing.modinfo import found_by_modinfo
+from ..observing.sources import Files, conf_text, digest_of, read_archive, read_directory
 from .signing import signing_of
-from .sources import Files, conf_text, digest_of, read_archive, read_directory
 
 
 @dataclass(frozen=True)
@@ -159,23 +159,6 @@ def _kernel(name: str, release: str, arch: str, confs: t.Mapping[str, Conf], act
     if not parts or not exists or not (kernel.builds or active or installed):
         return kernel
     return replace(kernel, installed=installed, found=found_by_modinfo(release, parts, installed, runner))
-
-
-def found_by_modinfo(
-    kernel: str, names: t.Iterable[str], known: t.Mapping[str, File], runner: Runner
-) -> dict[str, File]:
-    """Return the files that would be loaded into a kernel, by name of the module."""
-    wanted = list(names)
-    output = runner.run(("modinfo", "-k", kernel, *wanted), accept=(0, 1))
-    paths = {file.path: file for file in known.values()}
-    found = {}
-    for block in blocks(output):
-        path = os.path.normpath(block.get("filename", "")) if block.get("filename", "").startswith("/") else ""
-        base = os.path.basename(path).split(".ko")[0].replace("-", "_")
-        name = next((each for each in wanted if each.replace("-", "_") == base), "")
-        if name and name not in found and os.path.isfile(path):
-            found[name] = paths.get(path) or tree.read_file(path)
-    return found
 
 
 def _loaded(host: Host, want: Wanted) -> dict[str, Loaded]:

@@ -7,12 +7,12 @@
 
 from __future__ import annotations
 
-from .._converge.command import Runner
-from .._converge.converge import Pending, Refusal, Resource
-from .._converge.plan import Plan, Step
+from ..._converge.command import Runner
+from ..._converge.converge import Pending, Refusal, Resource
+from ..._converge.plan import Plan, Step
+from ..model import Host, Wanted
 from .applying.apply import Work
-from .model import Host, Wanted
-from .observing.observe import Given, given_source, observe_host
+from .observing import Given, given_source, observe_host
 from .picture import draw
 from .planning import missing_headers, plan_module, with_skipped, without_headers
 from .steps import KernelStep

@@ -12,7 +12,7 @@ fails where the tree of any module is broken; so ours has a name that comes befo
 
 from __future__ import annotations
 
-from .loading import HEADER, SHEBANG
+from ..loading import HEADER, SHEBANG
 
 _PROGRAM = """\
 # Builds @NAME@ for a kernel that is installed. Ends with 0, so that no kernel stays half configured because of it.

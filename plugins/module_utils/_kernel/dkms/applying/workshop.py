@@ -17,15 +17,15 @@ import os
 import shutil
 import typing as t
 
-from ..._converge.command import CommandError, Runner
-from ..._converge.files import replace_file
-from .. import places
-from ..observing import tree
-from ..observing.signing import signing_of
+from ...._converge.command import CommandError, Runner
+from ...._converge.files import replace_file
+from ... import places
+from ...applying.failures import Log, Outcome, told
+from ...applying.side_by_side import SideBySide
+from ...observing import tree
+from ..signing import signing_of
 from ..steps import Build
 from .durable import synchronize
-from .failures import Log, Outcome, told
-from .side_by_side import SideBySide
 
 
 class Workshop:

@@ -10,18 +10,19 @@ from __future__ import annotations
 import typing as t
 from dataclasses import asdict, replace
 
-from .._converge.command import Runner
-from .._converge.module import Task
-from . import places
+from ..._converge.command import Runner
+from ..._converge.module import Task
+from .. import places
+from ..formats.dkms_status import Status, statuses
+from ..model import ABSENT, Host, NextBoot, Wanted
+from ..observing import tree
+from ..observing.boot import next_boot
+from ..parameters import Parameters
+from ..versions import newest
 from .facts import broken_facts, facts, kernel_facts, next_boot_facts, warnings
-from .formats.dkms_status import Status, statuses
-from .model import ABSENT, Host, NextBoot, Wanted
-from .observing import tree
-from .observing.boot import next_boot
-from .observing.observe import Given, observe_host, observe_signing
-from .package import PackageResource
-from .parameters import Parameters, wanted_module
-from .versions import newest
+from .observing import Given, observe_host, observe_signing
+from .parameters import wanted_module
+from .resource import PackageResource
 
 TOOLS = {"dkms": "dkms", "bash": "bash", "modinfo": "kmod", "depmod": "kmod"}
 

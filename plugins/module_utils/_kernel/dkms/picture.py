@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import hashlib
 
-from . import places
+from .. import places
+from ..model import Host, Kernel
+from ..versions import version_key
 from .facts import problems
-from .model import Host, Kernel
-from .versions import version_key
 
 
 def draw(host: Host) -> str:

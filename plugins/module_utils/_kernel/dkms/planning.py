@@ -10,13 +10,14 @@ from __future__ import annotations
 import typing as t
 from dataclasses import replace
 
-from .._converge.converge import Refusal
-from .._converge.plan import Plan
-from . import hook, places
-from .loading import differing, is_due, is_ours, loading_files
-from .model import ABSENT, ALL_INSTALLED, INSTALLED, PRESENT, RUNNING, Host, Kernel, Wanted
+from ..._converge.converge import Refusal
+from ..._converge.plan import Plan
+from .. import places
+from ..loading import differing, is_due, is_ours, loading_files
+from ..model import ABSENT, ALL_INSTALLED, INSTALLED, PRESENT, RUNNING, Host, Kernel, Wanted
+from ..versions import is_newer, version_key
+from . import hook
 from .steps import Add, Build, Clear, Install, KernelStep, Load, PutSource, Remove, RemoveSource, WriteFile
-from .versions import is_newer, version_key
 
 _CUT = "a run was cut off"
 _NOT_BUILT = "it is not built for this kernel"

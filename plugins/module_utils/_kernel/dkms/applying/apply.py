@@ -12,15 +12,16 @@ import os
 import shutil
 import typing as t
 
-from ..._converge.command import CommandError, Runner
-from ..._converge.converge import SetAside
-from .. import places
-from ..model import Host
-from ..observing import tree
-from ..observing.observe import Given, found_by_modinfo
+from ...._converge.command import CommandError, Runner
+from ...._converge.converge import SetAside
+from ... import places
+from ...applying.loading import load, write_file
+from ...model import Host
+from ...observing import tree
+from ...observing.modinfo import found_by_modinfo
+from ..observing import Given
 from ..planning import missing_headers
 from ..steps import Add, Build, Clear, Install, KernelStep, Load, PutSource, Remove, RemoveSource, WriteFile
-from .loading import load, write_file
 from .removing import remove_by_hand
 from .sources import put_source, remove_source
 from .workshop import Workshop, clean, merge

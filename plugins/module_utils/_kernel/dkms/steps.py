@@ -10,11 +10,11 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass, replace
 
-from .._converge.plan import Argv, Step
-from . import places
-from .loading import load_commands, with_file
-from .model import Build as Built
-from .model import File, Host, Kernel, Loaded, Tree
+from ..._converge.plan import Argv, Step
+from .. import places
+from ..loading import load_commands, with_file
+from ..model import Build as Built
+from ..model import File, Host, Kernel, Loaded, Tree
 
 
 class KernelStep(Step):

@@ -11,10 +11,10 @@ import contextlib
 import os
 import shutil
 
-from ..._converge.command import Runner
-from .. import places
-from ..model import Part
-from ..observing import tree
+from ...._converge.command import Runner
+from ... import places
+from ...model import Part
+from ...observing import tree
 from ..steps import Remove
 
 

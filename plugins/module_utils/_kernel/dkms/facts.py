@@ -10,8 +10,8 @@ from __future__ import annotations
 import typing as t
 from dataclasses import asdict
 
-from .model import Host, Kernel, NextBoot
-from .versions import version_key
+from ..model import Host, Kernel, NextBoot
+from ..versions import version_key
 
 
 def facts(host: Host) -> dict[str, t.Any]:
