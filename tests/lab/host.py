@@ -88,7 +88,13 @@ class LabHost:
         """Wait until commands run; returns the seconds waited."""
         if isinstance(self._body, Station):
             return 0.0
-        return remote.wait_answer(self.lab.state, self.name, timeout, lambda: self.running)
+
+        def alive() -> bool:
+            if isinstance(self._body, Machine) and self._body.press_on():
+                self.lab.say(f"{self.name}: the emulated kernel panicked in its start; started again")
+            return self.running
+
+        return remote.wait_answer(self.lab.state, self.name, timeout, alive)
 
     def wait_booted(self, timeout: float = BOOT_TIMEOUT) -> str:
         """Wait until systemd has started everything; returns ``running`` or ``degraded``."""

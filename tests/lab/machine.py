@@ -29,6 +29,9 @@ FUNCTIONS = 8
 # Writes survive the end of the guest and of QEMU; the power of the machine itself is not part of the lab.
 CACHE = "cache.direct=off,cache.no-flush=on"
 SEED_ITEM = "opt/lab/seed"
+# The idle task is the one that starts the kernel: this comes before the initramfs, and before any program.
+IDLE_PANIC = "Kernel panic - not syncing: Attempted to kill the idle task!"
+MOST_NEW_STARTS = 2
 
 
 def processor(cpuinfo: str, cpus: int) -> list[str]:
@@ -40,6 +43,11 @@ def processor(cpuinfo: str, cpus: int) -> list[str]:
     if re.search(r"^flags\s*:.*\b(vmx|svm)\b", cpuinfo, re.MULTILINE) and Path("/dev/kvm").exists():
         return ["-accel", "kvm", "-cpu", "host", "-smp", str(cpus)]
     return ["-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "1"]
+
+
+def stopped_in_its_start(console: str) -> bool:
+    """Whether the last boot on a console ended before the kernel had started its first program."""
+    return IDLE_PANIC in console.rpartition("Booting `")[2]
 
 
 @dataclass(frozen=True)
@@ -151,6 +159,7 @@ class Machine:
         self.topology = topology
         self.directory = state.host_directory(host.name)
         self.name = addresses.namespace(state.name, host.name)
+        self._new_starts = 0
 
     # What is there
 
@@ -248,6 +257,25 @@ class Machine:
         """The reset button. Completed writes stay."""
         with self._qmp() as qmp:
             qmp.execute("system_reset")
+
+    def press_on(self) -> bool:
+        """Start again when an emulated kernel fell over its own start, which is the emulator's fault and no host's.
+
+        About one boot in some hundreds ends so, where the kernel patches its code. Returns whether it was so.
+
+        Raises:
+            LabError: it happened more than twice, or on a CPU that is not emulated.
+        """
+        console = self.console()
+        if not stopped_in_its_start(console):
+            return False
+        if "tcg" not in processor(Path("/proc/cpuinfo").read_text(), 1)[1] or self._new_starts >= MOST_NEW_STARTS:
+            raise LabError(f"{self.host.name}: the kernel panicked before it had started anything; see its console log")
+        self._new_starts += 1
+        with (self.directory / "console.log").open("a") as log:
+            log.write("\n(the lab) Booting `again', after a panic of the emulated kernel\n")
+        self.reset()
+        return True
 
     # Disks
 

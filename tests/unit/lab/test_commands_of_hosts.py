@@ -11,7 +11,7 @@ from tests.lab.cgroups import hierarchies
 from tests.lab.container import container_argv, container_environment
 from tests.lab.disks import Bays, Unit
 from tests.lab.inventory import inventory
-from tests.lab.machine import Wiring, block_node, disk_device, machine_argv, processor
+from tests.lab.machine import Wiring, block_node, disk_device, machine_argv, processor, stopped_in_its_start
 from tests.lab.remote import Reach, config_text
 from tests.lab.state import LabState
 from tests.lab.topology import parse_disk, parse_topology
@@ -152,3 +152,21 @@ def test_every_host_is_in_the_inventory_and_in_its_groups() -> None:
     assert "Port 22022" in text
     assert "netns exec lab-a--alpha" in text
     assert "StrictHostKeyChecking yes" in text
+
+
+PANIC = "[    1.3] Kernel panic - not syncing: Attempted to kill the idle task!\n"
+
+
+@pytest.mark.parametrize(
+    ("console", "stopped"),
+    [
+        pytest.param("Booting `lab'\n[ 2.4] amd_pstate: not there\n", False, id="boots"),
+        pytest.param(f"Booting `lab'\n{PANIC}", True, id="panics"),
+        pytest.param(f"Booting `lab'\n{PANIC}Booting `lab'\n[ 2.4] amd_pstate\n", False, id="boots-again"),
+        pytest.param(f"Booting `lab'\n[ 2.4] amd_pstate\nBooting `Debian'\n{PANIC}", True, id="panics-later"),
+        pytest.param("Booting `lab'\nKernel panic - not syncing: Attempted to kill init!", False, id="other-panic"),
+        pytest.param("", False, id="nothing"),
+    ],
+)
+def test_only_a_kernel_that_fell_over_its_own_start_is_started_again(console: str, stopped: bool) -> None:
+    assert stopped_in_its_start(console) is stopped
