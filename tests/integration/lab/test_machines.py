@@ -16,6 +16,7 @@ import pytest
 
 from tests.integration.lab.traces import traces
 from tests.lab import Lab, LabError, LabHost, processes, take_down
+from tests.lab.machine import IDLE_PANIC
 from tests.lab.state import LabState
 
 pytestmark = [pytest.mark.lab, pytest.mark.qemu, pytest.mark.slow]
@@ -156,6 +157,17 @@ def test_completed_writes_survive_a_reset_and_a_pulled_plug_with_a_disk_swapped_
     store.power_on()
     assert store.run(["head", "-c", "9", device]).stdout == "completed"
     assert sizes(store)["S8"] == (32 * MIB, 512)
+
+
+def test_a_kernel_that_fell_over_its_own_start_is_started_again(lab: Lab, store: LabHost) -> None:
+    log = lab.state.host_directory("store") / "console.log"
+    store.reset(wait=False)
+    wait_for(lambda: log.read_text(errors="replace").rstrip().endswith("Booting `lab'"), 60)
+    with log.open("a") as console:
+        console.write(f"[    1.308610] {IDLE_PANIC}\n")
+    store.wait_ssh()
+    assert log.read_text(errors="replace").count("(the lab) Booting `again'") == 1
+    assert store.wait_booted() == "running"
 
 
 def test_what_an_up_killed_in_mid_boot_left_is_taken_down(tmp_path: Path) -> None:
