@@ -13,7 +13,7 @@ from __future__ import annotations
 import typing as t
 
 from .._converge.converge import Refusal
-from .eligible import reserved_for_replacement, stray_on
+from .eligible import prepared_on, reserved_for_replacement, stray_on, unused_on
 from .layout import largest_gap, smallest_slice, waiting_room
 from .model import Array, Disk, Pool, Wanted, slice_index
 from .size import human
@@ -207,8 +207,8 @@ def _too_small_to_repair(pool: Pool, want: Wanted) -> str:
 def _could_repair(array: Array, disk: Disk) -> bool:
     if any(member.disk == disk.node for member in array.members):
         return False
-    prepared = any(part.label == array.name and part.superblock is None for part in disk.partitions)
-    return prepared or largest_gap(disk)[1] >= array.needed_size
+    ready = prepared_on(array.name, array, disk) or unused_on(array, disk)
+    return bool(ready) or largest_gap(disk)[1] >= array.needed_size
 
 
 def _accidental_widening(pool: Pool, want: Wanted) -> str:

@@ -244,6 +244,21 @@ def test_a_slice_that_an_array_was_started_without_is_used_after_all(role: int |
     check_end(host)
 
 
+def test_a_slice_that_an_array_was_started_without_repairs_it_where_a_new_disk_is_too_small() -> None:
+    host = pool_of(*[200 * MIB] * 4)
+    number = host.plug(200 * MIB)
+    host.run(most_steps=1)
+    left_behind(host, number, Superblock("", "", "data-0", "any", 5, 4, 9, 4, False, 0, 0, 0, True, False, False))
+    host.pull(1)
+    host.plug(150 * MIB)
+    assert [step.title for step in plan_pool(host.pool, host.want)][:2] == [
+        f"Clear the superblock of /dev/sd{number}x1, which holds no data",
+        f"Add /dev/sd{number}x1 to array data-0",
+    ]
+    host.run()
+    assert host.array(0).whole
+
+
 def test_a_member_that_a_whole_array_went_on_without_is_not_overwritten() -> None:
     host = pool_of(*[200 * MIB] * 3)
     number = host.plug(200 * MIB)
