@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import pytest
+
+from ansible_collections.baremetal.fabric.plugins.module_utils._converge.converge import ObservationFailed
 from ansible_collections.baremetal.fabric.plugins.module_utils._storage.model import (
+    Pool,
     Wanted,
 )
 from ansible_collections.baremetal.fabric.plugins.module_utils._storage.observing.observe import (
     observe_pool,
 )
 
-from .host_capture import lay_out, observe
+from .host_capture import CapturedRunner, lay_out, observe
 from .observed import FIVE, FOUR, MIB, RELEASES, disk, only_array, slots
 
 
@@ -205,3 +211,45 @@ def test_the_name_of_a_member_that_is_gone_is_not_taken_from_its_successor(tmp_p
 
     (gone,) = (member for member in array.members if member.faulty)
     assert (gone.node, gone.disk) == ("", "")
+
+
+class BusyHost(CapturedRunner):
+    """While LVM reports, somebody starts or stops the array."""
+
+    def __init__(self, answers: CapturedRunner, state: Path, changes: int) -> None:
+        super().__init__([])
+        self.answers = answers.answers
+        self.state = state
+        self.changes = changes
+
+    def run(self, argv: Sequence[str], *arguments: Any, **options: Any) -> str:
+        output = super().run(argv, *arguments, **options)
+        if self.changes:
+            self.changes -= 1
+            self.state.write_text("clean" if self.state.read_text().strip() == "inactive" else "inactive")
+        return output
+
+
+def look(tmp_path: Path, changes: int, monkeypatch: pytest.MonkeyPatch) -> tuple[Pool, int]:
+    """Observe a pool whose array is started when LVM has reported, and so on; return it and how often LVM reported."""
+    monkeypatch.setattr(f"{observe_pool.__module__}._PAUSE", 0.001)
+    host, answers = lay_out("trixie-whole", tmp_path)
+    state = tmp_path / "sys/devices/virtual/block/md127/md/array_state"
+    state.write_text("inactive")
+    runner = BusyHost(answers, state, changes)
+    return observe_pool(Wanted("data", FOUR), runner, host), len(runner.ran)
+
+
+def test_an_array_that_udev_starts_meanwhile_is_looked_at_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool, reports = look(tmp_path, 1, monkeypatch)
+    assert reports == 2
+    assert only_array(pool).active
+    assert pool.group is not None
+    assert pool.group.foreign == ()
+
+
+def test_arrays_that_never_come_to_rest_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ObservationFailed, match="start and stop while the host is looked at"):
+        look(tmp_path, 1000, monkeypatch)

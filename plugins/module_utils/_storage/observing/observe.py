@@ -11,6 +11,7 @@ something that is not the pool's, one more process names it.
 
 from __future__ import annotations
 
+import time
 import typing as t
 from dataclasses import replace
 
@@ -27,18 +28,35 @@ from .initramfs import configuration, images, more_configuration, stale_images
 from .kept import observe_refuge
 from .ownership import Ownership, judge
 from .signatures import probe
-from .sysfs import Use, array_names, partition_labels, read_array, read_uses, sysfs_name
+from .sysfs import Use, array_names, partition_labels, read_array, read_uses, standing_arrays, sysfs_name
 
 # Kinds of block devices that are never a disk of a pool, unless declared: not worth a look for its partitions.
 _NO_DISKS = ("loop", "ram", "zram", "sr", "fd", "dm-", "md", "nbd")
 
 
+#: udev assembles arrays as their members appear, which takes a moment; while it does no two things that are read agree.
+_MOST_LOOKS = 20
+_PAUSE = 0.5  # seconds
+
+
 def observe_pool(want: Wanted, runner: Runner, host: Host | None = None) -> Pool:
     """Return what the host has of the pool ``want.name``, and of the disks declared for it.
 
-    Raises :class:`CommandError` when LVM fails, :class:`ObservationFailed` when its report makes no sense.
+    It looks again when arrays came, started or went meanwhile.
+
+    Raises :class:`CommandError` when LVM fails, :class:`ObservationFailed` when its report makes no sense, or when
+    arrays come and go all the time.
     """
-    return _Observer(want, runner, host or Host()).pool()
+    host = host or Host()
+    for _look in range(_MOST_LOOKS):
+        before = standing_arrays(host)
+        pool = _Observer(want, runner, host).pool()
+        if standing_arrays(host) == before:
+            return pool
+        time.sleep(_PAUSE)
+    raise ObservationFailed(
+        "The md arrays of this host start and stop while it is looked at; see dmesg, and run again."
+    )
 
 
 class _Observer:

@@ -304,6 +304,18 @@ def array_names(host: Host) -> tuple[str, ...]:
     return tuple(name for name in host.names("/sys/block") if host.exists(f"/sys/block/{name}/md/array_state"))
 
 
+def standing_arrays(host: Host) -> tuple[tuple[str, bool, tuple[str, ...]], ...]:
+    """Return what changes when arrays come, start, stop or go: names, whether they are started, and their members."""
+    return tuple(
+        (
+            name,
+            host.text(f"/sys/block/{name}/md/array_state") not in _NOT_STARTED,
+            tuple(sorted(each for each in host.names(f"/sys/block/{name}/md") if each.startswith("dev-"))),
+        )
+        for name in array_names(host)
+    )
+
+
 def reshape_has_a_helper(host: Host, array: KernelArray) -> bool:
     """Whether an mdadm process works on ``array``, as on a reshape that needs help.
 
