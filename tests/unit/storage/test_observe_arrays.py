@@ -251,5 +251,5 @@ def test_an_array_that_udev_starts_meanwhile_is_looked_at_again(
 
 
 def test_arrays_that_never_come_to_rest_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ObservationFailed, match="start and stop while the host is looked at"):
+    with pytest.raises(ObservationFailed, match="start and stop while it is looked at"):
         look(tmp_path, 1000, monkeypatch)
