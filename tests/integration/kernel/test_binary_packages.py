@@ -110,8 +110,7 @@ def test_a_package_does_not_take_a_file_from_dkms(packaging: Packaging) -> None:
     one = packaging.one
     result = one.done(**one.wanted(Toy()))
     told = one.package_of(result, one.newer)
-    one.put_source(Toy("0.9"))
-    one.run("cp", "-r", "/root/sources/0.9", f"/usr/src/{NAME}-0.9")
+    one.run("cp", "-r", one.put_source(Toy("0.9")), f"/usr/src/{NAME}-0.9")
     one.dkms("install", f"{NAME}/0.9", "-k", one.newer)
     before = one.digest(one.path(one.newer))
     done = one.host.run(["dpkg", "--install", told["path"]], check=False)
