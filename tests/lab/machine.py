@@ -39,6 +39,7 @@ def processor(cpuinfo: str, cpus: int) -> list[str]:
 
     An emulated guest gets one CPU. With more, one of them translates code that another one patches, and keeps the
     breakpoint that stood there for a moment; Linux patches its own code (static keys), and panics then ("int3").
+    QEMU 8.1 mended it ("accel/tcg: Always lock pages before translation"); 7.2 has it with one CPU, too, but seldom.
     """
     if re.search(r"^flags\s*:.*\b(vmx|svm)\b", cpuinfo, re.MULTILINE) and Path("/dev/kvm").exists():
         return ["-accel", "kvm", "-cpu", "host", "-smp", str(cpus)]
