@@ -90,7 +90,7 @@ class LabHost:
             return 0.0
 
         def alive() -> bool:
-            if isinstance(self._body, Machine) and self._body.press_on():
+            if isinstance(self._body, Machine) and self._body.start_again():
                 self.lab.say(f"{self.name}: the emulated kernel panicked in its start; started again")
             return self.running
 

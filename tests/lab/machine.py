@@ -259,7 +259,7 @@ class Machine:
         with self._qmp() as qmp:
             qmp.execute("system_reset")
 
-    def press_on(self) -> bool:
+    def start_again(self) -> bool:
         """Start again when an emulated kernel fell over its own start, which is the emulator's fault and no host's.
 
         About one boot in some hundreds ends so, where the kernel patches its code. Returns whether it was so.

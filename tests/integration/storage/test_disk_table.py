@@ -96,6 +96,15 @@ class TestDeclaredAndPresent:
         titles = row.settled("abcde")
         assert any(title.startswith("Reshape array data-0 to raid5 of 5") for title in titles), titles
 
+    def test_a_spare_that_was_taken_out_counts_as_blank(self, row: Row) -> None:
+        row.store.plug("e")
+        assert row.store.pool("abcde", volumes=VOLUMES, cut={"pattern": "^Partition .*: done$"}).killed
+        for verb in ("--add", "--remove"):
+            row.store.sh(f"mdadm --manage /dev/md/{POOL}-0 {verb} {row.node('e')}; udevadm settle")
+        titles = row.settled("abcde")
+        assert titles[0] == f"Clear the superblock of {row.node('e')}, which holds no data", titles
+        assert any(title.startswith("Reshape array data-0 to raid5 of 5") for title in titles), titles
+
     def test_foreign_is_refused_by_name_with_what_to_do(self, row: Row) -> None:
         row.store.plug("e")
         row.store.sh(f"mkfs.ext4 -q -L family {row.store.host.disks()['e']}")

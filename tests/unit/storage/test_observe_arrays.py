@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import struct
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.baremetal.fabric.plugins.module_utils._converge.converge import ObservationFailed
+from ansible_collections.baremetal.fabric.plugins.module_utils._storage.formats import superblock
 from ansible_collections.baremetal.fabric.plugins.module_utils._storage.model import (
     Pool,
     Wanted,
@@ -31,6 +33,25 @@ def test_a_failed_member_is_faulty_and_a_removed_one_a_stray(tmp_path: Path) -> 
     assert "/dev/vde1" not in slots(removed)
     assert removed.strays == ("/dev/vde1",)
     assert removed.missing == failed.missing == 1
+
+
+def test_a_journal_is_no_stray_for_it_holds_what_was_not_written_yet(tmp_path: Path) -> None:
+    host, runner = lay_out("trixie-stray", tmp_path)
+    (stray,) = only_array(observe_pool(Wanted("data", FOUR), runner, host)).strays
+    partition = (tmp_path / "sys/class/block" / stray.rpartition("/")[2]).resolve()
+    start = int((partition / "start").read_text()) * 512
+    for file, at in ((stray, superblock.OFFSET), (f"/dev/{partition.parent.name}", start + superblock.OFFSET)):
+        with (tmp_path / file.lstrip("/")).open("r+b") as device:
+            device.seek(at)
+            block = bytearray(device.read(superblock.LENGTH))
+            features, number, most = (struct.unpack_from("<I", block, offset)[0] for offset in (8, 160, 220))
+            struct.pack_into("<I", block, 8, features | 512)  # MD_FEATURE_JOURNAL
+            struct.pack_into("<H", block, 256 + 2 * number, 0xFFFD)  # MD_DISK_ROLE_JOURNAL
+            struct.pack_into("<I", block, 216, superblock._checksum(bytes(block), most))
+            device.seek(at)
+            device.write(block)
+
+    assert only_array(observe_pool(Wanted("data", FOUR), runner, host)).strays == ()
 
 
 def test_an_outdated_copy_is_not_foreign(tmp_path: Path) -> None:

@@ -112,8 +112,13 @@ def build(host: Host, pool: str, claim: Claim, mine: t.Sequence[Piece], sizes: t
         array,
         kept=host.exists(kept_path(array.name)),
         slice_size=min(known) if known else array.needed_size,
-        strays=tuple(sorted(piece.partition.node for piece in mine if piece.partition.node not in members)),
+        strays=tuple(sorted(each.partition.node for each in mine if _is_stray(each, members))),
     )
+
+
+def _is_stray(piece: Piece, members: t.Collection[str]) -> bool:
+    """Whether a piece was a member once. A journal is none: it may hold what is written nowhere else."""
+    return piece.partition.node not in members and not piece.found.journal
 
 
 def _running(host: Host, pool: str, claim: Claim, kernel: KernelArray) -> Array | None:
